@@ -1,0 +1,20 @@
+"""ddplint finds silent mistakes in PyTorch DistributedDataParallel training scripts.
+
+``pylint --load-plugins=ddplint`` uses it as a plugin, ``ddplint PATHS`` as a command of its own.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylint.lint import PyLinter
+
+__version__ = "0.1.0"
+
+
+def register(linter: PyLinter) -> None:
+    """Add ddplint's checker to ``linter``; pylint calls this when it loads the plugin."""
+    # Imported here: the command must be able to end before pylint is imported.
+    from ddplint.checker import DdpChecker  # noqa: PLC0415
+
+    linter.register_checker(DdpChecker(linter))
