@@ -1,0 +1,110 @@
+"""Who imports whom, and which files belong to a program that wraps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+_KEPT_ANSWERS = 256
+
+
+class Graph:
+    """The import graph of a project's files.
+
+    A *program* is a file from which a wrap is reached along imports; a file *matters* if a program reaches it.
+    """
+
+    def __init__(self, files: Sequence[str], imports: Callable[[str], Iterable[str]], wraps: Iterable[str]) -> None:
+        """``files`` are sorted; ``imports`` gives the files among them that one imports."""
+        self._files = files
+        forward = {path: tuple(imports(path)) for path in files}
+        backward = _reversed(forward)
+        self.programs = _reachable(wraps, backward)
+        self.matters = _reachable(self.programs, forward)
+        self._components = _components(sorted(self.matters), forward)
+        self._programs_of = self._ancestors(forward)
+        self._answers: dict[int, tuple[str, ...]] = {}
+
+    def dependents(self, path: str) -> tuple[str, ...]:
+        """The programs that reach the file ``path``, sorted; none if it does not matter."""
+        if path not in self.matters:
+            return ()
+        bits = self._programs_of[self._components[path]]
+        if bits not in self._answers:
+            if len(self._answers) == _KEPT_ANSWERS:
+                self._answers.clear()
+            marks = reversed(f"{bits:b}")
+            self._answers[bits] = tuple(self._files[index] for index, mark in enumerate(marks) if mark == "1")
+        return self._answers[bits]
+
+    def _ancestors(self, forward: Mapping[str, Iterable[str]]) -> list[int]:
+        """For each component, the programs that reach it, as bits in the order of the files."""
+        bits = [0] * (max(self._components.values(), default=-1) + 1)
+        members: list[list[str]] = [[] for _ in bits]
+        for index, path in enumerate(self._files):
+            if path in self.matters:
+                component = self._components[path]
+                members[component].append(path)
+                if path in self.programs:
+                    bits[component] |= 1 << index
+        # A component is numbered after those it imports: the importers' answers come first.
+        for component in reversed(range(len(bits))):
+            for path in members[component]:
+                for imported in forward[path]:
+                    bits[self._components[imported]] |= bits[component]
+        return bits
+
+
+def _reversed(forward: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    backward: dict[str, list[str]] = {path: [] for path in forward}
+    for path, imported in forward.items():
+        for other in imported:
+            backward[other].append(path)
+    return backward
+
+
+def _reachable(start: Iterable[str], edges: Mapping[str, Iterable[str]]) -> frozenset[str]:
+    seen = set(start)
+    waiting = list(seen)
+    while waiting:
+        for other in edges[waiting.pop()]:
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return frozenset(seen)
+
+
+def _components(nodes: Iterable[str], edges: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """The strongly connected component of each node (Tarjan, without recursion), numbered from the leaves up."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    component: dict[str, int] = {}
+    path: list[str] = []
+    count = 0
+    for start in nodes:
+        if start in order:
+            continue
+        order[start] = low[start] = len(order)
+        path.append(start)
+        work = [(start, iter(edges[start]))]
+        while work:
+            node, following = work[-1]
+            for other in following:
+                if other not in order:
+                    order[other] = low[other] = len(order)
+                    path.append(other)
+                    work.append((other, iter(edges[other])))
+                    break
+                if other not in component:
+                    low[node] = min(low[node], order[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == order[node]:
+                    while True:
+                        member = path.pop()
+                        component[member] = count
+                        if member == node:
+                            break
+                    count += 1
+    return component
