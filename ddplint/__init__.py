@@ -15,6 +15,6 @@ __version__ = "0.1.0"
 def register(linter: PyLinter) -> None:
     """Add ddplint's checker to ``linter``; pylint calls this when it loads the plugin."""
     # Imported here: the command must be able to end before pylint is imported.
-    from ddplint.checker import DdpChecker  # noqa: PLC0415
+    from ddplint.checker import DdpChecker
 
     linter.register_checker(DdpChecker(linter))

@@ -1,0 +1,150 @@
+"""The pylint checker: it asks for the findings of the visited file and hands them to pylint."""
+
+from __future__ import annotations
+
+import os
+import tokenize
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+from pylint import interfaces
+from pylint.checkers import BaseChecker
+
+from ddplint import deep
+from ddplint.analysis import Analysis
+from ddplint.rules import RULES
+
+if TYPE_CHECKING:
+    from pylint.lint import PyLinter
+    from pylint.typing import MessageDefinitionTuple
+
+    from ddplint.findings import Finding
+
+INTERNAL_ERROR = "ddp-internal-error"
+DEBUG_SWITCH = "DDPLINT_DEBUG"
+
+
+def _messages() -> dict[str, MessageDefinitionTuple]:
+    messages: dict[str, MessageDefinitionTuple] = {
+        rule.id: (rule.message, rule.symbol, rule.description, {"default_enabled": rule.default_enabled})
+        for rule in RULES
+    }
+    messages["W7199"] = (
+        "ddplint failed on this file and reports nothing in it: %s",
+        INTERNAL_ERROR,
+        "A mistake in ddplint itself, not in the file. The other files are checked as usual. "
+        f"With {DEBUG_SWITCH} set in the environment the exception is raised instead.",
+    )
+    return messages
+
+
+class DdpChecker(BaseChecker):
+    """Reports what ``Analysis`` finds in each file that pylint visits."""
+
+    name = "ddplint"
+    msgs = _messages()
+
+    def __init__(self, linter: PyLinter) -> None:
+        super().__init__(linter)
+        # One for all saved files of a run, so that what they share is read once.
+        self._analysis: Analysis | None = None
+        self._prepared: dict[str, list[Finding]] = {}
+
+    def visit_module(self, node: nodes.Module) -> None:
+        """Add a message for each finding in the file of ``node``."""
+        if node.file is None:
+            return
+        try:
+            findings = self._prepared.pop(node.file, None)
+            if findings is None:
+                findings = self._findings(node.file, unsaved_source(node))
+        except Exception as error:  # any other exception ends the whole of a pylint -j run
+            if os.environ.get(DEBUG_SWITCH):
+                raise
+            self.add_message(INTERNAL_ERROR, node=node, line=1, col_offset=0, args=(_where_it_failed(error),))
+            return
+        for finding in findings:
+            self._report(node, finding)
+
+    def prepare(self, path: str) -> bool:
+        """Look for findings in the saved file at absolute ``path`` before it is visited; false if there are none.
+
+        May raise what the analysis raises; the visit then reports it.
+        """
+        findings = self._findings(path, None)
+        if findings:
+            self._prepared[path] = findings
+        return bool(findings)
+
+    def _findings(self, path: str, unsaved: bytes | None) -> list[Finding]:
+        symbols = [rule.symbol for rule in RULES if self.linter.is_message_enabled(rule.symbol)]
+        if not symbols:
+            return []
+        if unsaved is not None:
+            analysis = Analysis({path: unsaved})
+        else:
+            analysis = self._analysis = self._analysis or Analysis()
+        return deep.call(lambda: analysis.findings(path, symbols))
+
+    def _report(self, module: nodes.Module, finding: Finding) -> None:
+        span = finding.span
+        # pylint takes the file and the name of the enclosing function from the node, the place from the rest.
+        self.add_message(
+            finding.symbol,
+            node=_scope_at(module, span.line),
+            line=span.line,
+            col_offset=span.column,
+            end_lineno=span.end_line,
+            end_col_offset=span.end_column,
+            args=finding.details or None,
+            confidence=getattr(interfaces, finding.confidence.value),
+        )
+
+
+def unsaved_source(module: nodes.Module) -> bytes | None:
+    """The bytes pylint was given in place of the file on disk (``--from-stdin``), as a file would hold them."""
+    source = module.file_bytes
+    if source is None:
+        return None
+    if isinstance(source, str):
+        source = source.encode("utf-8")
+    # astroid encodes the text as UTF-8 whatever its first lines declare.
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+        return source.decode("utf-8").encode(encoding)
+    except (SyntaxError, LookupError, UnicodeError):
+        return source
+
+
+def _scope_at(module: nodes.Module, line: int) -> nodes.NodeNG:
+    """The innermost module, class or function that holds ``line``."""
+    scope: nodes.NodeNG = module
+    node: nodes.NodeNG | None = module
+    while node is not None:
+        if isinstance(node, nodes.ClassDef | nodes.FunctionDef):
+            scope = node
+        node = next((child for child in node.get_children() if _holds(child, line)), None)
+    return scope
+
+
+def _holds(node: nodes.NodeNG, line: int) -> bool:
+    return node.lineno is not None and node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _where_it_failed(error: Exception) -> str:
+    """One line: what was raised, in which rule, and the innermost place in ddplint that it passed."""
+    package = Path(__file__).parent
+    rule = place = ""
+    traceback = error.__traceback__
+    while traceback is not None:
+        file = Path(traceback.tb_frame.f_code.co_filename)
+        if file.is_relative_to(package):
+            inside = file.relative_to(package)
+            place = f" at {inside.as_posix()}:{traceback.tb_lineno}"
+            if inside.parts[0] == "rules" and inside.stem != "__init__":
+                rule = f" in rule {inside.stem.replace('_', '-')}"
+        traceback = traceback.tb_next
+    reason = " ".join(str(error).split())
+    return f"{type(error).__name__}{': ' if reason else ''}{reason[:200]}{rule}{place}"

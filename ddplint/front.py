@@ -1,0 +1,106 @@
+"""The command once pylint is needed: options in, exit status out, and no traceback for the user."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pylint.config import find_default_config_files
+from pylint.constants import full_version
+from pylint.lint import Run
+
+from ddplint import __version__
+from ddplint.linter import DdpLinter, WrongUse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ddplint.targets import Target
+
+USAGE = 32
+_FATAL = 1
+_INTERRUPTED = 130
+
+_DEFAULTS = (
+    # What a configuration made for all of pylint says about checkers and plugins that are not loaded here.
+    "--disable=bad-plugin-value,unknown-option-value,unrecognized-inline-option,unrecognized-option,"
+    "useless-option-value",
+    "--persistent=n",
+    "--reports=n",
+    "--score=n",
+)
+
+
+def run(arguments: Sequence[str], targets: Sequence[Target] | None) -> int:
+    """Lint as the command line ``arguments`` say and return the exit status.
+
+    ``targets`` are the files that its paths lead to, where they are known already.
+    """
+    if "--version" in arguments:
+        print(f"ddplint {__version__}\n{full_version}")
+        return 0
+    try:
+        configuration, problems = _configuration(arguments)
+        for problem in problems:
+            _say(problem)
+        status = _lint([*configuration, *_DEFAULTS, *arguments], targets)
+        return status | (USAGE if problems else 0)
+    except WrongUse as error:
+        _say(str(error))
+        return USAGE
+    except BrokenPipeError:
+        # Nobody reads any more; nor must the interpreter write on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FATAL
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return _INTERRUPTED
+    except Exception as error:
+        if os.environ.get("DDPLINT_DEBUG"):
+            raise
+        _say(f"{type(error).__name__}: {' '.join(str(error).split())}")
+        return USAGE if type(error).__module__.startswith("pylint.") else _FATAL
+
+
+def _lint(arguments: list[str], targets: Sequence[Target] | None) -> int:
+    class OurRun(Run):
+        @staticmethod
+        def LinterClass(options: Any, option_groups: Any) -> DdpLinter:  # type: ignore[override]  # noqa: N802
+            return DdpLinter(options, option_groups, targets)
+
+    try:
+        linter = OurRun(arguments, exit=False).linter
+    except SystemExit as end:  # help, a list of messages, or an option that is wrong
+        return 0 if not end.code else USAGE
+    assert isinstance(linter, DdpLinter)
+    for problem in linter.problems:
+        _say(problem)
+    if linter.config.exit_zero:
+        return 0
+    # Not pylint's score: a fail-under meant for all of pylint must not hide a finding.
+    status: int = linter.msg_status or (1 if linter.any_fail_on_issues() else 0)
+    return status | (USAGE if linter.problems else 0)
+
+
+def _configuration(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The option that names pylint's configuration file, if any, and a line for each one that cannot be read."""
+    if any(argument.startswith("--rc") for argument in arguments):
+        return [], []
+    remarks = io.StringIO()
+    with contextlib.redirect_stdout(remarks):  # pylint prints them where a report may be expected
+        try:
+            file = next(find_default_config_files(), None)
+        except (OSError, ValueError) as error:
+            file = None
+            print(f"a configuration file cannot be read: {error}")
+    problems = list(dict.fromkeys(remarks.getvalue().splitlines()))
+    if file is None:
+        return [f"--rcfile={os.devnull}"] if problems else [], problems
+    return [f"--rcfile={file}"], problems
+
+
+def _say(line: str) -> None:
+    print(f"ddplint: {line}", file=sys.stderr)

@@ -1,0 +1,202 @@
+"""pylint with nothing in it but ddplint's checker, for the ``ddplint`` command.
+
+It keeps pylint's configuration, inline comments and reporters, and leaves out what costs time and cannot
+change a ddplint message: the built-in checkers, other plugins, astroid's inference while it builds a tree,
+and the trees of files about which there is nothing to say.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import tokenize
+import warnings
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import astroid
+from astroid.builder import AstroidBuilder
+from pylint import reporters
+from pylint.interfaces import HIGH
+from pylint.lint import PyLinter
+from pylint.lint.expand_modules import _is_ignored_file
+from pylint.lint.parallel import check_parallel
+from pylint.typing import FileItem
+
+from ddplint import deep
+from ddplint.checker import DdpChecker
+from ddplint.rules import RULES
+from ddplint.targets import Target, find_targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from astroid import nodes
+
+    CheckModule = Callable[[nodes.Module], bool | None]
+
+_PLUGIN = "ddplint"
+_TOO_DEEP = "it is nested too deeply"
+_ON_COMMENTS = ("file-ignored", "locally-disabled", "suppressed-message", "useless-suppression")
+_CONCERNING = (b"DistributedDataParallel", b"torch.distributed")
+"""In a file that was not named itself, a syntax error matters if one of these is there; parsing all takes too long."""
+
+
+class WrongUse(Exception):  # noqa: N818 - it is the user's error, not the program's
+    """What the user has to change, in one line."""
+
+
+class DdpLinter(PyLinter):
+    """A ``PyLinter`` that runs ddplint's checker alone.
+
+    ``targets`` are the files to check where they are known already; ``problems`` holds a line for each path that
+    could not be read.
+    """
+
+    def __init__(self, options: Any = (), option_groups: Any = (), targets: Sequence[Target] | None = None) -> None:
+        super().__init__(options, option_groups=option_groups)
+        self._arg_parser.prog = "ddplint"
+        self._targets = targets
+        self._named: set[str] = set()
+        self.problems: list[str] = []
+
+    def load_default_plugins(self) -> None:
+        """Register the reporters and ddplint's checker."""
+        reporters.initialize(self)
+        self.load_plugin_modules([_PLUGIN])
+        # The option of a checker that is not loaded; pylint reads it all the same.
+        self.config.overgeneral_exceptions = ()
+
+    def load_plugin_modules(self, modnames: Iterable[str], force: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Load ddplint; what else the configuration names cannot change a ddplint message."""
+        super().load_plugin_modules([name for name in modnames if name == _PLUGIN], force)
+
+    def _parse_error_mode(self) -> None:
+        """Finish the configuration (pylint calls this last) and refuse one that leaves nothing to do."""
+        if self._error_mode:
+            self.disable_noerror_messages()
+        if RULES and not any(self.is_message_enabled(rule.symbol) for rule in RULES):
+            raise WrongUse("the configuration or the options disable every rule: nothing to check")
+
+    def check(self, files_or_modules: Sequence[str]) -> None:
+        """Check the files and folders named."""
+        self.initialize()
+        if self.config.from_stdin:
+            self._check_unsaved(files_or_modules)
+            return
+        if self._targets is None:
+            self._targets, self.problems = find_targets(files_or_modules)
+        items = list(self._items(self._targets))
+        self._named = {os.path.normpath(target.path) for target in self._targets if target.path == target.given}
+        if self.config.jobs > 1 and len(items) > 1:
+            check_parallel(self, min(self.config.jobs, len(items)), items)
+            return
+        with self._astroid_module_checker() as check_module:
+            deep.call(lambda: self._check_each(items, check_module))
+
+    def check_single_file_item(self, file: FileItem) -> None:
+        """Check one file in a worker process."""
+        with self._astroid_module_checker() as check_module:
+            deep.call(lambda: self._check_one(file, check_module))
+
+    def get_ast(self, filepath: str, modname: str, data: str | None = None) -> nodes.Module | None:
+        """The tree of a file, or None after a message in one line about why there is none."""
+        try:
+            if data is None:
+                return _Builder().file_build(filepath, modname)
+            return _Builder().string_build(data, modname, filepath)
+        except astroid.AstroidSyntaxError as error:
+            line, column = getattr(error.error, "lineno", None), getattr(error.error, "offset", None)
+            reason = f"Parsing failed: '{error.error}'"
+            self.add_message("syntax-error", line=line or 0, col_offset=column, args=reason, confidence=HIGH)
+        except astroid.AstroidBuildingError as error:
+            cause = error.__cause__
+            self._add_unreadable(getattr(cause, "strerror", None) or str(cause or error))
+        except (RecursionError, MemoryError):
+            self._add_unreadable(_TOO_DEEP)
+        return None
+
+    def _items(self, targets: Iterable[Target]) -> Iterator[FileItem]:
+        """Those of ``targets`` that the configuration does not ignore."""
+        for target in targets:
+            if any(self._is_ignored(path) for path in target.paths()):
+                self.stats.skipped += 1
+            else:
+                path = os.path.normpath(target.path)
+                name = os.path.splitext(path)[0].replace(os.sep, ".").lstrip(".")
+                yield FileItem(name, path, name)
+
+    def _is_ignored(self, path: str) -> bool:
+        config = self.config
+        return _is_ignored_file(path, config.ignore, config.ignore_patterns, config.ignore_paths)
+
+    def _check_unsaved(self, names: Sequence[str]) -> None:
+        if len(names) != 1:
+            raise WrongUse("--from-stdin takes exactly one file name")
+        source = sys.stdin.buffer.read()
+        try:
+            encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+            text = source.decode(encoding)
+        except (SyntaxError, LookupError, UnicodeError) as error:
+            raise WrongUse(f"the text for {names[0]} on standard input cannot be decoded: {error}") from None
+        with self._astroid_module_checker() as check_module:
+            for item in self._items([Target(names[0], names[0])]):
+                self._visit(item, check_module, text)
+
+    def _check_each(self, items: Iterable[FileItem], check_module: CheckModule) -> None:
+        for item in items:
+            self._check_one(item, check_module)
+
+    def _check_one(self, item: FileItem, check_module: CheckModule) -> None:
+        if self._has_something_to_say(item.filepath):
+            self._visit(item, check_module, None)
+        self.stats.modules_names.add(item.filepath)
+
+    def _visit(self, item: FileItem, check_module: CheckModule, text: str | None) -> None:
+        def get_ast(filepath: str, modname: str, _data: str | None = None) -> nodes.Module | None:
+            return self.get_ast(filepath, modname, text)
+
+        try:
+            deep.call(lambda: self._check_file(get_ast, check_module, item))  # type: ignore[arg-type]
+        except astroid.AstroidError as error:
+            if not isinstance(error.__cause__, RecursionError):
+                raise
+            self._add_unreadable(_TOO_DEEP)
+
+    def _has_something_to_say(self, path: str) -> bool:
+        """Whether pylint has to parse the file: for a finding, its syntax error, or a remark on its comments."""
+        checker = next(checker for checker in self.get_checkers() if isinstance(checker, DdpChecker))
+        try:
+            if checker.prepare(os.path.abspath(path)):
+                return True
+            with open(path, "rb") as file:
+                source = file.read()
+        except Exception:  # noqa: BLE001 - it is met again, and reported, when the file is visited
+            return True
+        if b"pylint:" in source and any(self.is_message_enabled(symbol) for symbol in _ON_COMMENTS):
+            return True
+        return (path in self._named or any(word in source for word in _CONCERNING)) and not _is_python(source)
+
+    def _add_unreadable(self, reason: str) -> None:
+        self.add_message("parse-error", line=1, args=" ".join(reason.split()), confidence=HIGH)
+
+
+class _Builder(AstroidBuilder):
+    """Builds a tree and infers nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(astroid.MANAGER, apply_transforms=False)
+
+    def delayed_assattr(self, node: nodes.AssignAttr) -> None:
+        """Leave ``node`` alone: to find its owner, astroid may parse half of torch."""
+
+
+def _is_python(source: bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

@@ -1,0 +1,104 @@
+"""From the paths on the command line to the files to check.
+
+Imports next to nothing: most runs end here, before pylint is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", "dist-packages"))
+_SKIPPED_ENDINGS = (".egg", ".egg-info", ".dist-info")
+_OUTPUTS = frozenset(("build", "dist", "eggs"))
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+
+
+class Target:
+    """A file to check, and the path on the command line that led to it."""
+
+    __slots__ = ("given", "path")
+
+    def __init__(self, path: str, given: str) -> None:
+        self.path = path
+        self.given = given
+
+    def paths(self) -> Iterator[str]:
+        """The given path, the folders between it and the file, and the file."""
+        yield self.given
+        end = len(self.given)
+        while (end := self.path.find(os.sep, end + 1)) != -1:
+            yield self.path[:end]
+        if self.path != self.given:
+            yield self.path
+
+
+def find_targets(paths: Iterable[str]) -> tuple[list[Target], list[str]]:
+    """The files that can carry a finding, and a line for each path that cannot be read."""
+    targets: list[Target] = []
+    problems: list[str] = []
+    for given in paths:
+        try:
+            mode = os.stat(given).st_mode
+        except OSError as error:
+            problems.append(f"{given}: {error.strerror}")
+            continue
+        except ValueError:
+            problems.append(f"{given!r}: not a path")
+            continue
+        if stat.S_ISDIR(mode):
+            before = len(targets)
+            targets.extend(Target(file, given) for file in _python_files(given, problems))
+            if len(targets) == before:
+                problems.append(f"{given}: no Python file in this folder")
+        elif stat.S_ISREG(mode):
+            targets.append(Target(given, given))
+        else:
+            problems.append(f"{given}: not a regular file")
+    readable: dict[str, Target] = {}
+    for target in targets:
+        if os.access(target.path, os.R_OK):
+            readable.setdefault(os.path.abspath(target.path), target)
+        else:
+            problems.append(f"{target.path}: Permission denied")
+    return [readable[path] for path in _concerned(list(readable))], problems
+
+
+def _concerned(files: list[str]) -> list[str]:
+    from ddplint.project.gate import concerned
+
+    return concerned(files)
+
+
+def _python_files(folder: str, problems: list[str], *, is_given: bool = True) -> Iterator[str]:
+    """The Python files below ``folder`` in sorted order, links to folders not followed.
+
+    Hidden folders, environments, installed packages and build output are left out unless they are given.
+    """
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError as error:
+        problems.append(f"{folder}: {error.strerror}")
+        return
+    if not is_given and _is_foreign(folder, {entry.name for entry in entries}):
+        return
+    for entry in entries:
+        if entry.name.endswith(".py") and entry.is_file():
+            yield os.path.join(folder, entry.name)
+    for entry in entries:
+        if not _is_skipped(entry.name) and entry.is_dir(follow_symlinks=False):
+            yield from _python_files(os.path.join(folder, entry.name), problems, is_given=False)
+
+
+def _is_skipped(name: str) -> bool:
+    return name.startswith(".") or name in _SKIPPED or name.endswith(_SKIPPED_ENDINGS)
+
+
+def _is_foreign(folder: str, names: set[str]) -> bool:
+    is_output = os.path.basename(folder) in _OUTPUTS and "__init__.py" not in names
+    return is_output or any(name in names for name in _ENVIRONMENTS)
