@@ -62,7 +62,8 @@ def run(arguments: Sequence[str], targets: Sequence[Target] | None) -> int:
         if os.environ.get("DDPLINT_DEBUG"):
             raise
         _say(f"{type(error).__name__}: {' '.join(str(error).split())}")
-        return USAGE if type(error).__module__.startswith("pylint.") else _FATAL
+        is_users = isinstance(error, OSError) or type(error).__module__.startswith("pylint.")
+        return USAGE if is_users else _FATAL
 
 
 def _lint(arguments: list[str], targets: Sequence[Target] | None) -> int:

@@ -17,20 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 import astroid
 from astroid.builder import AstroidBuilder
+from astroid.raw_building import InspectBuilder
 from pylint import reporters
 from pylint.interfaces import HIGH
 from pylint.lint import PyLinter
-from pylint.lint.expand_modules import _is_ignored_file
+from pylint.lint.expand_modules import _is_ignored_file, discover_package_path
 from pylint.lint.parallel import check_parallel
 from pylint.typing import FileItem
 
 from ddplint import deep
-from ddplint.checker import DdpChecker
+from ddplint.checker import DEBUG_SWITCH, DdpChecker
 from ddplint.rules import RULES
 from ddplint.targets import Target, find_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from astroid import nodes
 
@@ -119,13 +120,17 @@ class DdpLinter(PyLinter):
 
     def _items(self, targets: Iterable[Target]) -> Iterator[FileItem]:
         """Those of ``targets`` that the configuration does not ignore."""
+        ignored: dict[str, bool] = {}
         for target in targets:
-            if any(self._is_ignored(path) for path in target.paths()):
-                self.stats.skipped += 1
+            for path in target.paths():
+                if path not in ignored:
+                    ignored[path] = self._is_ignored(path)
+                if ignored[path]:
+                    self.stats.skipped += 1
+                    break
             else:
                 path = os.path.normpath(target.path)
-                name = os.path.splitext(path)[0].replace(os.sep, ".").lstrip(".")
-                yield FileItem(name, path, name)
+                yield FileItem(path, path, path)
 
     def _is_ignored(self, path: str) -> bool:
         config = self.config
@@ -154,15 +159,22 @@ class DdpLinter(PyLinter):
         self.stats.modules_names.add(item.filepath)
 
     def _visit(self, item: FileItem, check_module: CheckModule, text: str | None) -> None:
+        name = self._module_name(item.filepath)
+        item = FileItem(name, item.filepath, name)
+
         def get_ast(filepath: str, modname: str, _data: str | None = None) -> nodes.Module | None:
             return self.get_ast(filepath, modname, text)
 
         try:
             deep.call(lambda: self._check_file(get_ast, check_module, item))  # type: ignore[arg-type]
         except astroid.AstroidError as error:
-            if not isinstance(error.__cause__, RecursionError):
+            cause = error.__cause__
+            if isinstance(cause, RecursionError):
+                self._add_unreadable(_TOO_DEEP)
+            elif os.environ.get(DEBUG_SWITCH):
                 raise
-            self._add_unreadable(_TOO_DEEP)
+            else:
+                self.add_message("astroid-error", args=(type(cause).__name__, " ".join(str(cause).split())))
 
     def _has_something_to_say(self, path: str) -> bool:
         """Whether pylint has to parse the file: for a finding, its syntax error, or a remark on its comments."""
@@ -178,18 +190,26 @@ class DdpLinter(PyLinter):
             return True
         return (path in self._named or any(word in source for word in _CONCERNING)) and not _is_python(source)
 
+    def _module_name(self, path: str) -> str:
+        parts = os.path.relpath(os.path.realpath(path), discover_package_path(path, self.config.source_roots))
+        return ".".join(os.path.splitext(parts)[0].split(os.sep)).removesuffix(".__init__")
+
     def _add_unreadable(self, reason: str) -> None:
         self.add_message("parse-error", line=1, args=" ".join(reason.split()), confidence=HIGH)
 
 
 class _Builder(AstroidBuilder):
-    """Builds a tree and infers nothing."""
+    """Builds the tree of one file and infers nothing, for which astroid would first model all built-in objects."""
 
     def __init__(self) -> None:
-        super().__init__(astroid.MANAGER, apply_transforms=False)
+        InspectBuilder.__init__(self, astroid.MANAGER)
+        self._apply_transforms = False
 
     def delayed_assattr(self, node: nodes.AssignAttr) -> None:
         """Leave ``node`` alone: to find its owner, astroid may parse half of torch."""
+
+    def add_from_names_to_locals(self, node: nodes.ImportFrom, global_name: Collection[str]) -> None:
+        """Leave ``node`` alone: a star would be looked up in the module it stands for."""
 
 
 def _is_python(source: bytes) -> bool:
