@@ -1,11 +1,11 @@
-"""Which files can carry a finding at all? Answered by a byte search, before anything heavy is imported."""
+"""Which files can carry a finding at all; a byte search, answered before anything heavy is imported."""
 
 from __future__ import annotations
 
 import os
 
 from ddplint.project.files import WRAP, read
-from ddplint.project.roots import find_root
+from ddplint.project.roots import RootFinder
 from ddplint.project.walk import scan
 
 TYPE_CHECKING = False
@@ -26,33 +26,44 @@ class _Gate:
     """What one call of ``concerned`` has learned about folders and projects."""
 
     def __init__(self) -> None:
+        self._finder = RootFinder()
         self._folders: dict[str, tuple[str, str]] = {}
-        self._without_wrap: set[str] = set()
         self._with_wrap: set[str] = set()
+        self._without_wrap: dict[str, set[str]] = {}
 
     def lets_through(self, file: str) -> bool:
-        real, root = self._place(file)
+        """Whether ``file`` can carry a finding."""
+        path, root = self._place(file)
         if root in self._with_wrap:
             return True
-        # The file's own text first: it often is the one that wraps, and reading the project is spared.
-        if _shows_wrap(real):
-            return True
-        if root in self._without_wrap:
+        if path in self._without_wrap.get(root, ()):
             return False
-        if any(_shows_wrap(path) for path, is_link in scan(root) if not is_link):
-            self._with_wrap.add(root)
+        # The file's own text before the project's: it often is the one that wraps.
+        if _shows_wrap(path):
             return True
-        self._without_wrap.add(root)
-        return False
+        if root not in self._without_wrap:
+            self._search(root)
+        return root in self._with_wrap
+
+    def _search(self, root: str) -> None:
+        """Look for a wrap in the project at ``root``."""
+        seen: set[str] = set()
+        for path, is_link in scan(root):
+            if not is_link:
+                if _shows_wrap(path):
+                    self._with_wrap.add(root)
+                    return
+                seen.add(path)
+        self._without_wrap[root] = seen
 
     def _place(self, file: str) -> tuple[str, str]:
         """The real path of ``file``, and its root."""
         if os.path.islink(file):
             file = os.path.realpath(file)
-        folder, name = os.path.split(file)
+        folder, separator, name = file.rpartition(os.sep)
         if folder not in self._folders:
-            real = os.path.realpath(folder)
-            self._folders[folder] = real, find_root(os.path.join(real, name))
+            real = os.path.realpath(folder + separator)
+            self._folders[folder] = real, self._finder.find(real)
         real, root = self._folders[folder]
         return os.path.join(real, name), root
 

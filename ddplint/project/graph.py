@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _KEPT_ANSWERS = 256
 
@@ -74,37 +76,42 @@ def _reachable(start: Iterable[str], edges: Mapping[str, Iterable[str]]) -> froz
 
 
 def _components(nodes: Iterable[str], edges: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """The strongly connected component of each node (Tarjan, without recursion), numbered from the leaves up."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
+    """The strongly connected component of each node, numbered from the leaves up (Kosaraju's algorithm)."""
     component: dict[str, int] = {}
-    path: list[str] = []
-    count = 0
-    for start in nodes:
-        if start in order:
+    last_first = _finished(nodes, edges)[::-1]
+    backward = _reversed({node: edges[node] for node in last_first})
+    count = len(last_first)
+    for start in last_first:
+        if start in component:
             continue
-        order[start] = low[start] = len(order)
-        path.append(start)
+        count -= 1
+        component[start] = count
+        waiting = [start]
+        while waiting:
+            for other in backward[waiting.pop()]:
+                if other not in component:
+                    component[other] = count
+                    waiting.append(other)
+    return component
+
+
+def _finished(nodes: Iterable[str], edges: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nodes in the order in which a depth-first search leaves them."""
+    seen: set[str] = set()
+    left: list[str] = []
+    for start in nodes:
+        if start in seen:
+            continue
+        seen.add(start)
         work = [(start, iter(edges[start]))]
         while work:
             node, following = work[-1]
             for other in following:
-                if other not in order:
-                    order[other] = low[other] = len(order)
-                    path.append(other)
+                if other not in seen:
+                    seen.add(other)
                     work.append((other, iter(edges[other])))
                     break
-                if other not in component:
-                    low[node] = min(low[node], order[other])
             else:
                 work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == order[node]:
-                    while True:
-                        member = path.pop()
-                        component[member] = count
-                        if member == node:
-                            break
-                    count += 1
-    return component
+                left.append(node)
+    return left

@@ -6,15 +6,21 @@ An over-approximation: text in a string that looks like an import statement coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
-_WORD = b"import"
-_IMPORT_ENDS = frozenset(b" \t\f\\(*\n")
-_FROM = re.compile(rb"from[ \t\f]*(\.[. \t\f]*|[ \t\f])([^\s#'\"(),=]*(?:[ \t\f]*\.[ \t\f]*[^\s#'\"(),=.]+)*)[ \t\f]*")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+_MAX_LINES = 2000
+"""No more lines of one statement are looked at."""
+
+_INLINE = re.compile(rb"[:;][ \t\f]*((?:import|from)\b[^;]*)")
+_WORD = re.compile(rb"\bimport\b")
+_CONTINUED = re.compile(rb"\\\n")
 _COMMENT = re.compile(rb"#[^\n]*")
-_MAX_NAMES = 64 * 1024
-"""Bytes of one parenthesised list of names that are looked at."""
+_BLANKS = b" \t\f\xef\xbb\xbf"
+_BACKSLASH = ord("\\")
 
 
 class Import(NamedTuple):
@@ -25,60 +31,86 @@ class Import(NamedTuple):
     names: tuple[str, ...]
 
 
-def import_statements(data: bytes) -> Iterator[Import]:
-    """The import statements in the source text ``data``, wherever they stand in it; never raises."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if b"\\\n" in data:
-        data = data.replace(b"\\\n", b"  ")
-    find, end = data.find, len(data)
-    at = find(_WORD)
-    while at >= 0:
-        after = at + len(_WORD)
-        if after < end and data[after] in _IMPORT_ENDS:
-            head = data[data.rfind(b"\n", 0, at) + 1 : at]
-            head = head[max(head.rfind(b";"), head.rfind(b":")) + 1 :].strip(b" \t\f\xef\xbb\xbf")
-            if not head:
-                yield from _plain(_line(data, after))
-            elif head.startswith(b"from") and (match := _FROM.fullmatch(head)):
-                dots, module = match.groups()
-                yield Import(_dotted(module), dots.count(b"."), _names(data, after))
-        at = find(_WORD, after)
+class ImportReader:
+    """Reads the import statements of many files; what a line means is found out once."""
+
+    def __init__(self, first_names: Container[str]) -> None:
+        """Absolute imports whose first component is not among ``first_names`` are left out."""
+        self._first_names = first_names
+        self._lines: dict[bytes, tuple[Import, ...]] = {}
+
+    def statements(self, data: bytes) -> set[Import]:
+        """The import statements in the source text ``data``, wherever they stand in it; never raises."""
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        found: set[Import] = set()
+        known, find, rfind, size = self._lines, data.find, data.rfind, len(data)
+        at = find(b"import")
+        while at >= 0:
+            start = rfind(b"\n", 0, at) + 1
+            end = find(b"\n", at)
+            if end < 0:
+                end = size
+            line = data[start:end]
+            if line in known and (start < 2 or data[start - 2] != _BACKSLASH):
+                found.update(known[line])
+            elif _WORD.search(line):
+                statement = _logical_line(data, start, end)
+                imports = self._read(statement)
+                found.update(imports)
+                if statement == line:
+                    known[line] = imports
+            at = find(b"import", end)
+        return found
+
+    def _read(self, text: bytes) -> tuple[Import, ...]:
+        """The imports in one logical line."""
+        text = _COMMENT.sub(b"", _CONTINUED.sub(b" ", text)).strip(_BLANKS)
+        statements: list[bytes] = _INLINE.findall(text)
+        if text.startswith((b"import", b"from")):
+            statements.append(text.partition(b";")[0])
+        return tuple(found for statement in statements for found in self._statement(statement))
+
+    def _statement(self, text: bytes) -> list[Import]:
+        """The imports in ``text``, which begins like an import statement."""
+        word = _WORD.search(text)
+        if word is None:
+            return []
+        listed = [_dotted(part.strip(b"() \t\f\n").partition(b" ")[0]) for part in text[word.end() :].split(b",")]
+        if word.start() == 0:
+            return [Import(module, 0, ()) for module in listed if self._is_known(module)]
+        dotted = _dotted(text[len(b"from") : word.start()])
+        module = dotted.lstrip(".")
+        level = len(dotted) - len(module)
+        if level or self._is_known(module):
+            return [Import(module, level, tuple(name for name in listed if name not in ("", "*")))]
+        return []
+
+    def _is_known(self, module: str) -> bool:
+        return module.partition(".")[0] in self._first_names
 
 
-def _plain(text: bytes) -> Iterator[Import]:
-    for part in text.split(b","):
-        words = part.split(b" as ", 1)
-        if module := _dotted(words[0]):
-            yield Import(module, 0, ())
-
-
-def _names(data: bytes, start: int) -> tuple[str, ...]:
-    """The names that a from-import lists from ``start``; ``*`` is none."""
-    text = _line(data, start)
-    if text.lstrip(b" \t\f").startswith(b"("):
-        start = data.index(b"(", start) + 1
-        text = _until_parenthesis(data, start)
-    words = (part.split(None, 1) for part in text.split(b","))
-    return tuple(word[0].decode("utf-8", "replace") for word in words if word and word[0] != b"*")
-
-
-def _until_parenthesis(data: bytes, start: int) -> bytes:
-    """The text from ``start`` to the closing parenthesis, without comments."""
-    end = data.find(b")", start)
-    text = data[start : end if end >= 0 else start + _MAX_NAMES]
-    if b"#" not in text:
-        return text
-    # The parenthesis found may stand in a comment.
-    return _COMMENT.sub(b"", data[start : start + _MAX_NAMES]).partition(b")")[0]
-
-
-def _line(data: bytes, start: int) -> bytes:
-    """The rest of the statement on the line, without its comment."""
-    end = data.find(b"\n", start)
-    text = data[start : end if end >= 0 else len(data)]
-    return text.partition(b"#")[0].partition(b";")[0]
+def _logical_line(data: bytes, start: int, end: int) -> bytes:
+    """The statement of which the line from ``start`` to ``end`` is part: backslashes and parentheses join lines."""
+    for _ in range(_MAX_LINES):
+        if start < 2 or data[start - 2] != _BACKSLASH:
+            break
+        start = data.rfind(b"\n", 0, start - 1) + 1
+    is_import = data[start:end].lstrip(_BLANKS).startswith((b"from", b"import"))
+    at, depth = start, 0
+    for _ in range(_MAX_LINES):
+        line = data[at:end].partition(b"#")[0]
+        depth += line.count(b"(") - line.count(b")")
+        # Only an import's parenthesis is followed: one in a comment or a text may never close.
+        if end == len(data) or not (line.endswith(b"\\") or (depth > 0 and is_import)):
+            break
+        at = end + 1
+        end = data.find(b"\n", at)
+        if end < 0:
+            end = len(data)
+    return data[start:end]
 
 
 def _dotted(text: bytes) -> str:
+    """``text`` without blanks."""
     return b"".join(text.split()).decode("utf-8", "replace")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import gc
-import threading
 import warnings
+
+from ddplint import deep
 
 
 def parse(source: bytes) -> ast.Module | None:
@@ -16,8 +17,8 @@ def parse(source: bytes) -> ast.Module | None:
     try:
         return _parse(source)
     except RecursionError:
-        # Python counts the caller's frames against the nesting of the source; a thread starts with none.
-        return _parse_in_thread(source)
+        # Python counts the caller's frames against the nesting of the source.
+        return _parse_deep(source)
 
 
 def _parse(source: bytes) -> ast.Module | None:
@@ -34,16 +35,8 @@ def _parse(source: bytes) -> ast.Module | None:
             gc.enable()
 
 
-def _parse_in_thread(source: bytes) -> ast.Module | None:
-    trees: list[ast.Module | None] = []
-
-    def work() -> None:
-        try:
-            trees.append(_parse(source))
-        except RecursionError:
-            trees.append(None)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return trees[0] if trees else None
+def _parse_deep(source: bytes) -> ast.Module | None:
+    try:
+        return deep.call(lambda: _parse(source))
+    except RecursionError:
+        return None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import os
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from ddplint.project.files import MAX_BYTES, WRAP, read
 from ddplint.project.graph import Graph
-from ddplint.project.imports import Import, import_statements
+from ddplint.project.imports import Import, ImportReader
 from ddplint.project.parse import parse
 from ddplint.project.tree import Tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Mapping
 
 _KEPT_SOURCE = 2 << 20
 """Bytes of source whose trees are kept; a tree takes about 40 times its source."""
@@ -102,14 +105,16 @@ class Project:
         if source is None:
             return ()
         found: set[str] = set()
-        for statement in set(import_statements(source)):
+        for statement in self._reader.statements(source):
             self._collect(path, statement, found)
         found.discard(path)
         return tuple(sorted(found))
 
     def dependents(self, path: str) -> tuple[str, ...]:
-        """The programs in which the file at ``path`` runs, sorted: the files, itself included, from which it is reached
-        along imports and which reach a native wrap, in themselves or in what they import.
+        """The programs in which the file at ``path`` runs, sorted.
+
+        These are the files, itself included, from which it is reached along imports and which reach a native wrap, in
+        themselves or in what they import.
         """
         if path in self._tree:
             return self._graph.dependents(path)
@@ -127,6 +132,10 @@ class Project:
     @cached_property
     def _tree(self) -> Tree:
         return Tree(self.root, self._unsaved)
+
+    @cached_property
+    def _reader(self) -> ImportReader:
+        return ImportReader(self._tree.names)
 
     @cached_property
     def _wraps(self) -> frozenset[str]:
@@ -154,8 +163,9 @@ class Project:
             if parent and not statement.level:
                 self._collect(importer, Import(parent, 0, ()), found)
             return
-        targets = [target, *filter(None, (tree.submodule(target, name) for name in statement.names))]
-        stop = os.path.dirname(importer)
+        targets = [target]
+        targets += [module for name in statement.names if (module := tree.submodule(target, name))]
+        stop = importer.rpartition(os.sep)[0]
         for module in targets:
             if module in tree:
                 found.add(module)

@@ -38,6 +38,7 @@ def scan(root: str) -> Iterator[tuple[str, bool]]:
     A link is reported whatever its target and name, and never followed.
     """
     level = [root]
+    is_flat = is_shared(root)
     files = entries = 0
     while level:
         below: list[str] = []
@@ -59,7 +60,7 @@ def scan(root: str) -> Iterator[tuple[str, bool]]:
                     below.append(entry.path)
             if entries > MAX_ENTRIES:
                 return
-        level = [] if is_shared(root) else below
+        level = [] if is_flat else below
 
 
 def _listing(folder: str) -> list[os.DirEntry[str]]:
