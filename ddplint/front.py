@@ -9,10 +9,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pylint.config import find_default_config_files
+from pylint.config.exceptions import ArgumentPreprocessingError
 from pylint.constants import full_version
+from pylint.exceptions import InvalidReporterError
 from pylint.lint import Run
+from pylint.reporters import MultiReporter
 
 from ddplint import __version__
+from ddplint.checker import DEBUG_SWITCH
 from ddplint.linter import DdpLinter, WrongUse
 
 if TYPE_CHECKING:
@@ -46,11 +50,13 @@ def run(arguments: Sequence[str], targets: Sequence[Target] | None) -> int:
         configuration, problems = _configuration(arguments)
         for problem in problems:
             _say(problem)
-        status = _lint([*configuration, *_DEFAULTS, *arguments], targets)
+        output = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(output):
+                status = _lint([*configuration, *_DEFAULTS, *arguments], targets)
+        finally:
+            _write(output.getvalue())
         return status | (USAGE if problems else 0)
-    except WrongUse as error:
-        _say(str(error))
-        return USAGE
     except BrokenPipeError:
         # Nobody reads any more; nor must the interpreter write on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -59,11 +65,23 @@ def run(arguments: Sequence[str], targets: Sequence[Target] | None) -> int:
         _say("interrupted")
         return _INTERRUPTED
     except Exception as error:
-        if os.environ.get("DDPLINT_DEBUG"):
+        line, status = _explained(error)
+        if status == _FATAL and os.environ.get(DEBUG_SWITCH):
             raise
-        _say(f"{type(error).__name__}: {' '.join(str(error).split())}")
-        is_users = isinstance(error, OSError) or type(error).__module__.startswith("pylint.")
-        return USAGE if is_users else _FATAL
+        _say(line)
+        return status
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """One line about ``error``, and the exit status."""
+    reason = " ".join(str(error).split())
+    if isinstance(error, WrongUse | ArgumentPreprocessingError):
+        return reason, USAGE
+    if isinstance(error, InvalidReporterError):
+        return f"unknown output format: {reason}", USAGE
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else reason, USAGE
+    return f"{type(error).__name__}: {reason}", _FATAL
 
 
 def _lint(arguments: list[str], targets: Sequence[Target] | None) -> int:
@@ -77,6 +95,8 @@ def _lint(arguments: list[str], targets: Sequence[Target] | None) -> int:
     except SystemExit as end:  # help, a list of messages, or an option that is wrong
         return 0 if not end.code else USAGE
     assert isinstance(linter, DdpLinter)
+    if isinstance(linter.reporter, MultiReporter):
+        linter.reporter.close_output_files()
     for problem in linter.problems:
         _say(problem)
     if linter.config.exit_zero:
@@ -97,10 +117,21 @@ def _configuration(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         except (OSError, ValueError) as error:
             file = None
             print(f"a configuration file cannot be read: {error}")
-    problems = list(dict.fromkeys(remarks.getvalue().splitlines()))
+    said = remarks.getvalue().replace(f"'{os.getcwd()}{os.sep}", "'")
+    problems = list(dict.fromkeys(said.splitlines()))
     if file is None:
         return [f"--rcfile={os.devnull}"] if problems else [], problems
     return [f"--rcfile={file}"], problems
+
+
+def _write(text: str) -> None:
+    """Print all at once: while pylint walks a tree, a closed pipe would count as a failure of the checker."""
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
 
 
 def _say(line: str) -> None:

@@ -139,10 +139,8 @@ class DdpLinter(PyLinter):
     def _check_unsaved(self, names: Sequence[str]) -> None:
         if len(names) != 1:
             raise WrongUse("--from-stdin takes exactly one file name")
-        source = sys.stdin.buffer.read()
         try:
-            encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
-            text = source.decode(encoding)
+            text = _decoded(sys.stdin.buffer.read())
         except (SyntaxError, LookupError, UnicodeError) as error:
             raise WrongUse(f"the text for {names[0]} on standard input cannot be decoded: {error}") from None
         with self._astroid_module_checker() as check_module:
@@ -156,6 +154,8 @@ class DdpLinter(PyLinter):
     def _check_one(self, item: FileItem, check_module: CheckModule) -> None:
         if self._has_something_to_say(item.filepath):
             self._visit(item, check_module, None)
+        else:
+            self.stats.init_single_module(item.filepath)
         self.stats.modules_names.add(item.filepath)
 
     def _visit(self, item: FileItem, check_module: CheckModule, text: str | None) -> None:
@@ -212,11 +212,16 @@ class _Builder(AstroidBuilder):
         """Leave ``node`` alone: a star would be looked up in the module it stands for."""
 
 
+def _decoded(source: bytes) -> str:
+    encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+    return source.decode(encoding)
+
+
 def _is_python(source: bytes) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+            ast.parse(_decoded(source))  # bytes in a comment would not be looked at
+    except (SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
         return False
     return True
