@@ -1,0 +1,109 @@
+"""What README.md shows is true: its commands run, its files are valid, its outputs are what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import readme
+import yaml
+from conftest import DATA, run
+
+from ddplint.rules import RULES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TEXT = readme.README.read_text(encoding="utf-8")
+BLOCKS = readme.blocks(TEXT)
+COMMANDS = [line for block in BLOCKS if block.note == "run" for line in block.text.splitlines()]
+ROOT = readme.ROOT
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Path:
+    """A folder with the files that the README shows."""
+    folder = tmp_path / "shown"
+    (folder / ".git").mkdir(parents=True)
+    readme.lay_out(TEXT, folder)
+    (folder / "data.py").write_text(DATA)
+    return folder
+
+
+def test_each_block_is_accounted_for() -> None:
+    kinds = {(block.language, block.note.partition(":")[0]) for block in BLOCKS}
+    checked = {("sh", "run"), ("python", "file"), ("text", "output"), ("toml", "file"), ("yaml", "file")}
+    parsed = {("sh", ""), ("toml", ""), ("yaml", ""), ("json", "")}
+    assert kinds <= checked | parsed
+    assert TEXT.count("```") == 2 * len(BLOCKS)
+
+
+def test_the_generated_parts_are_up_to_date() -> None:
+    assert readme.rewritten(TEXT) == TEXT, "run: python tests/readme.py"
+
+
+def test_the_table_names_each_rule_and_shows_its_message() -> None:
+    rows = [line for line in TEXT.splitlines() if line.startswith("| `ddp-")]
+    assert [row.split("`")[1] for row in rows] == [rule.symbol for rule in RULES]
+    for row in rows:
+        assert "testdata" in row or ".py:" in row, row
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_run(shown: Path, command: str) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    process = run(["bash", "-c", command], shown, PATH=path)
+    assert "Traceback" not in process.stderr
+    assert "usage:" not in process.stderr
+    assert process.returncode < 32
+    assert process.stdout
+
+
+def test_the_command_to_try_finds_something() -> None:
+    """It is run as it stands but for the installation, which this environment already is."""
+    block = next(block for block in BLOCKS if ".venv/bin/ddplint" in block.text)
+    arguments = block.text.strip().rpartition(".venv/bin/ddplint ")[2].split()
+    assert block.text.startswith("python -m venv .venv && .venv/bin/pip install . && ")
+    process = run([*readme.DDPLINT, *arguments], ROOT)
+    assert process.returncode == 4, process.stdout + process.stderr
+
+
+def test_the_test_command_is_what_ci_runs() -> None:
+    block = next(block for block in BLOCKS if "pytest" in block.text)
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert "README.md" in ci
+    assert block.text.strip() == "python -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/pytest"
+
+
+def test_the_files_are_valid(shown: Path) -> None:
+    for block in BLOCKS:
+        if block.language == "toml":
+            assert "pylint" in tomllib.loads(block.text)["tool"]
+        elif block.language == "json":
+            json.loads(block.text)
+        elif block.language == "yaml":
+            assert yaml.safe_load(block.text)
+        elif block.language == "python":
+            compile(block.text, block.note, "exec")
+    hook = yaml.safe_load((shown / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"][0]["id"]
+    assert hook in [entry["id"] for entry in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())]
+
+
+def test_a_plugin_that_is_not_there_fails_the_run(shown: Path) -> None:
+    """The README recommends ``fail-on`` for this."""
+    settings = (shown / "pyproject.toml").read_text().replace('"ddplint"', '"ddplint_is_not_here"')
+    (shown / "pyproject.toml").write_text(settings)
+    (shown / "clean.py").write_text('"""Nothing."""\n')
+    command = [sys.executable, "-m", "pylint", "clean.py"]
+    process = subprocess.run(command, cwd=shown, capture_output=True, text=True, check=False)
+    assert process.returncode == 2, process.stdout
+
+
+def test_the_silenced_file_is_silent(shown: Path) -> None:
+    assert run([*readme.DDPLINT, "silenced.py"], shown).returncode == 0
