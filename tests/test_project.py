@@ -362,6 +362,9 @@ import c1; import d1
     def test_what_is_no_import(self) -> None:
         assert statements("importlib.import_module('a')\nx = 'import'\nimports = [important]\n# import x\n") == set()
 
+    def test_comment_that_ends_in_a_backslash(self) -> None:
+        assert statements("# C:\\\nimport a\n") == {Import("a", 0, ())}
+
     def test_open_parenthesis_hides_nothing_below(self) -> None:
         assert Import("b", 0, ()) in statements("from a import (x\nimport b\n")
         assert Import("b", 0, ()) in statements('"""Words (import\n"""\nimport b\n')
@@ -383,6 +386,7 @@ import c1; import d1
                 elif isinstance(node, ast.ImportFrom):
                     assert {(node.module or "", node.level, alias.name) for alias in node.names} <= found
 
+    # A quadratic reader takes minutes here.
     @pytest.mark.parametrize(
         "text",
         [
@@ -512,7 +516,7 @@ class TestDependents:
             "b/c.py": WRAP,
         }
         names = sorted(files)
-        answers = []
+        answers: list[object] = []
         for order in (names, names[::-1], names[2:] + names[:2]):
             monkeypatch.chdir(tmp_path if len(answers) == 1 else "/")
             laid = Laid(tmp_path, files)
@@ -734,4 +738,4 @@ def test_unknown_attribute() -> None:
     import ddplint.project
 
     with pytest.raises(AttributeError):
-        _ = ddplint.project.nothing  # type: ignore[attr-defined]
+        _ = ddplint.project.nothing

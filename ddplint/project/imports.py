@@ -12,8 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-_MAX_LINES = 2000
-"""No more lines of one statement are looked at."""
+_MAX_LISTED = 2000
+"""No more lines of one parenthesised list of names are looked at."""
+_MAX_JOINED = 20
+"""No more lines joined by backslashes are looked at."""
 
 _INLINE = re.compile(rb"[:;][ \t\f]*((?:import|from)\b[^;]*)")
 _WORD = re.compile(rb"\bimport\b")
@@ -65,7 +67,7 @@ class ImportReader:
 
     def _read(self, text: bytes) -> tuple[Import, ...]:
         """The imports in one logical line."""
-        text = _COMMENT.sub(b"", _CONTINUED.sub(b" ", text)).strip(_BLANKS)
+        text = _CONTINUED.sub(b" ", _COMMENT.sub(b"", text)).strip(_BLANKS + b"\n")
         statements: list[bytes] = _INLINE.findall(text)
         if text.startswith((b"import", b"from")):
             statements.append(text.partition(b";")[0])
@@ -92,23 +94,29 @@ class ImportReader:
 
 def _logical_line(data: bytes, start: int, end: int) -> bytes:
     """The statement of which the line from ``start`` to ``end`` is part: backslashes and parentheses join lines."""
-    for _ in range(_MAX_LINES):
+    for _ in range(_MAX_JOINED):
         if start < 2 or data[start - 2] != _BACKSLASH:
             break
         start = data.rfind(b"\n", 0, start - 1) + 1
-    is_import = data[start:end].lstrip(_BLANKS).startswith((b"from", b"import"))
-    at, depth = start, 0
-    for _ in range(_MAX_LINES):
+    at, joined, depth = start, 0, 0
+    is_import = _begins_import(data[start:end])
+    for _ in range(_MAX_LISTED):
         line = data[at:end].partition(b"#")[0]
         depth += line.count(b"(") - line.count(b")")
-        # Only an import's parenthesis is followed: one in a comment or a text may never close.
-        if end == len(data) or not (line.endswith(b"\\") or (depth > 0 and is_import)):
+        joined += line.endswith(b"\\")
+        # Only an import's parenthesis is followed, and not into another import: elsewhere it may never close.
+        is_listing = depth > 0 and is_import and (at == start or not _begins_import(line))
+        if end == len(data) or joined > _MAX_JOINED or not (is_listing or line.endswith(b"\\")):
             break
         at = end + 1
         end = data.find(b"\n", at)
         if end < 0:
             end = len(data)
     return data[start:end]
+
+
+def _begins_import(line: bytes) -> bool:
+    return line.lstrip(_BLANKS).startswith((b"from ", b"import "))
 
 
 def _dotted(text: bytes) -> str:

@@ -55,12 +55,11 @@ class Tree:
     def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
         """See ``Project.resolve``."""
         folder, _, file = importer.rpartition(os.sep)
-        if level == 0:
-            first = name.partition(".")[0]
-            if first not in self.names:
-                return None
-            if file == first + ".py":
-                return self._absolute(folder, name, importer)
+        first = name.partition(".")[0]
+        if name and first not in self.names:
+            return None
+        if level == 0 and file == first + ".py":
+            return self._absolute(folder, name, importer)
         key = (folder, name, level)
         if key not in self._resolved:
             found = self._relative(folder, name, level) if level else self._absolute(folder, name)
