@@ -21,7 +21,7 @@ from astroid.raw_building import InspectBuilder
 from pylint import reporters
 from pylint.interfaces import HIGH
 from pylint.lint import PyLinter
-from pylint.lint.expand_modules import _is_ignored_file, discover_package_path
+from pylint.lint.expand_modules import discover_package_path
 from pylint.lint.parallel import check_parallel
 from pylint.typing import FileItem
 
@@ -133,8 +133,14 @@ class DdpLinter(PyLinter):
                 yield FileItem(path, path, path)
 
     def _is_ignored(self, path: str) -> bool:
+        path = os.path.normpath(path)
+        name = os.path.basename(os.path.abspath(path))
         config = self.config
-        return _is_ignored_file(path, config.ignore, config.ignore_patterns, config.ignore_paths)
+        return (
+            name in config.ignore
+            or any(pattern.match(name) for pattern in config.ignore_patterns)
+            or any(pattern.match(path) for pattern in config.ignore_paths)
+        )
 
     def _check_unsaved(self, names: Sequence[str]) -> None:
         if len(names) != 1:
