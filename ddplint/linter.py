@@ -69,7 +69,7 @@ class DdpLinter(PyLinter):
         # The option of a checker that is not loaded; pylint reads it all the same.
         self.config.overgeneral_exceptions = ()
 
-    def load_plugin_modules(self, modnames: Iterable[str], force: bool = False) -> None:  # noqa: FBT001, FBT002
+    def load_plugin_modules(self, modnames: Iterable[str], force: bool = False) -> None:
         """Load ddplint; what else the configuration names cannot change a ddplint message."""
         super().load_plugin_modules([name for name in modnames if name == _PLUGIN], force)
 
