@@ -83,7 +83,7 @@ class DdpChecker(BaseChecker):
         if not symbols:
             return []
         if unsaved is not None:
-            analysis = Analysis({path: unsaved})
+            analysis = Analysis({os.path.realpath(path): unsaved})
         else:
             analysis = self._analysis = self._analysis or Analysis()
         return deep.call(lambda: analysis.findings(path, symbols))
