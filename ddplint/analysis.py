@@ -1,0 +1,73 @@
+"""The question a front end asks: what is wrong in this file?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+
+from ddplint.engine import facts
+from ddplint.engine.program import run
+from ddplint.engine.questions import Program
+from ddplint.findings import Finding
+from ddplint.project import Project
+from ddplint.project.roots import find_root
+from ddplint.rules import BY_SYMBOL
+
+_MOST_PROGRAMS = 40
+
+
+class Analysis:
+    """The findings of one run; create one a run, ask it for each file."""
+
+    def __init__(self, unsaved: Mapping[str, bytes] | None = None) -> None:
+        """``unsaved`` maps absolute paths to the text that stands in for the file on disk (``--from-stdin``)."""
+        self._unsaved = dict(unsaved or {})
+        self._projects: dict[str, Project] = {}
+        self._programs: dict[str, Program] = {}
+        self._found: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
+
+    def findings(self, path: str, symbols: Collection[str]) -> list[Finding]:
+        """The findings of the rules ``symbols`` in the file at absolute ``path``, in the order of their lines.
+
+        A file that cannot be read or parsed has none. The answer does not depend on what was asked before.
+        """
+        path = os.path.realpath(path)
+        project = self._project(path)
+        if not project.matters(path) or project.module(path) is None:
+            return []
+        entries = self._entries(project, path)
+        programs = [self._program(project, entry) for entry in entries]
+        found: set[Finding] = set()
+        for symbol in symbols:
+            found.update(finding for finding in self._check(symbol, entries, programs) if finding.path == path)
+        return sorted(found, key=lambda f: (f.span, f.symbol, f.details))
+
+    def _project(self, path: str) -> Project:
+        root = find_root(path)
+        if root not in self._projects:
+            self._projects[root] = Project(root, self._unsaved)
+        return self._projects[root]
+
+    def _program(self, project: Project, entry: str) -> Program:
+        if entry not in self._programs:
+            self._programs[entry] = Program(run(project, entry))
+        return self._programs[entry]
+
+    def _entries(self, project: Project, path: str) -> tuple[str, ...]:
+        """The programs the file runs in, and those that share a writer with it."""
+        entries = set(project.dependents(path)[:_MOST_PROGRAMS])
+        entries.add(path)
+        shared: set[str] = set()
+        for entry in sorted(entries):
+            for save in self._program(project, entry).trace.of(facts.Save):
+                if save.site.module.path != path and any(site.module.path == path for site in save.chain):
+                    shared.add(save.site.module.path)
+        for other in sorted(shared):
+            entries.update(project.dependents(other)[:_MOST_PROGRAMS])
+        return tuple(sorted(entries))
+
+    def _check(self, symbol: str, entries: tuple[str, ...], programs: list[Program]) -> list[Finding]:
+        key = (symbol, entries)
+        if key not in self._found:
+            self._found[key] = list(BY_SYMBOL[symbol].check(programs))
+        return self._found[key]

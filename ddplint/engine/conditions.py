@@ -1,0 +1,157 @@
+"""Under which circumstances a statement runs: which ranks, and which answers to tests nobody can see.
+
+Programs are thought to run on two nodes of four processes each. What a test of the rank says is computed for each of
+the eight ranks; any other test is a fact that holds or does not hold, the same on every rank unless it depends on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+NODES = 2
+PER_NODE = 4
+WORLD = NODES * PER_NODE
+EVERY_RANK = (1 << WORLD) - 1
+_FIRST_NODE = (1 << PER_NODE) - 1
+_MOST_CASES = 12
+
+
+class Key(NamedTuple):
+    """A test whose answer is not known. ``per_rank``: ranks may answer differently. ``counts``: it asks a counter."""
+
+    text: str
+    per_rank: bool = False
+    counts: bool = False
+
+
+Fact = tuple[Key, bool]
+
+
+class Case(NamedTuple):
+    """A conjunction: one of the ranks in ``mask`` runs here, and every fact holds."""
+
+    mask: int = EVERY_RANK
+    facts: frozenset[Fact] = frozenset()
+
+    def both(self, other: Case) -> Case | None:
+        """The conjunction of two cases, or None where they exclude each other."""
+        mask = self.mask & other.mask
+        if not mask:
+            return None
+        if not other.facts or other.facts is self.facts:
+            return self if mask == self.mask else Case(mask, self.facts)
+        if not self.facts:
+            return other if mask == other.mask else Case(mask, other.facts)
+        for key, answer in other.facts:
+            if (key, not answer) in self.facts:
+                return None
+        return Case(mask, self.facts | other.facts)
+
+    @property
+    def unsure(self) -> bool:
+        """Whether a fact stands here that each rank may answer in its own way."""
+        return any(key.per_rank for key, _ in self.facts)
+
+    def crowded(self) -> bool:
+        """Whether two processes of one node are in it."""
+        low, high = self.mask & _FIRST_NODE, self.mask >> PER_NODE
+        return bool(low & (low - 1)) or bool(high & (high - 1))
+
+
+Path = tuple[Case, ...]
+"""A disjunction of cases; the empty one can never be."""
+
+ALWAYS: Path = (Case(),)
+NEVER: Path = ()
+_LOST = Key("more cases than are followed", per_rank=True)
+
+
+def simplify(cases: Iterable[Case]) -> Path:
+    """The same disjunction, with what is implied left out and opposite facts joined; bounded."""
+    kept: list[Case] = []
+    for case in cases:
+        if any(_implies(case, other) for other in kept):
+            continue
+        kept = [other for other in kept if not _implies(other, case)]
+        kept.append(case)
+    merged = True
+    while merged and len(kept) > 1:
+        merged = False
+        for i, left in enumerate(kept):
+            for j in range(i + 1, len(kept)):
+                if (union := _join(left, kept[j])) is not None:
+                    kept[i] = union
+                    del kept[j]
+                    merged = True
+                    break
+            if merged:
+                break
+    if len(kept) > _MOST_CASES:
+        return (weakest(kept, lost=True),)
+    return tuple(kept)
+
+
+def weakest(cases: Iterable[Case], lost: bool = False) -> Case:
+    """One case that holds whenever any of them does."""
+    mask, facts = 0, None
+    for case in cases:
+        mask |= case.mask
+        facts = case.facts if facts is None else facts & case.facts
+    facts = facts or frozenset()
+    return Case(mask or EVERY_RANK, facts | {(_LOST, True)} if lost else facts)
+
+
+def conjoin(left: Path, right: Path) -> Path:
+    """Both disjunctions at once."""
+    if right is ALWAYS or right == ALWAYS:
+        return left
+    if left is ALWAYS or left == ALWAYS:
+        return right
+    found = []
+    for one in left:
+        for other in right:
+            if (both := one.both(other)) is not None:
+                found.append(both)
+    return simplify(found) if len(found) > 1 else tuple(found)
+
+
+def disjoin(left: Path, right: Path) -> Path:
+    """Either of the two."""
+    if not left:
+        return right
+    if not right:
+        return left
+    return simplify(left + right)
+
+
+def meets(left: Path, right: Path) -> bool:
+    """Whether both can hold at once."""
+    return any(one.both(other) is not None for one in left for other in right)
+
+
+def fact(key: Key, answer: bool) -> Path:
+    """The path on which the test ``key`` gives ``answer``."""
+    return (Case(EVERY_RANK, frozenset({(key, answer)})),)
+
+
+def forget(case: Case, mark: str) -> Case:
+    """The case without the facts whose text mentions ``mark`` (a loop that has gone on to its next round)."""
+    kept = frozenset(pair for pair in case.facts if mark not in pair[0].text)
+    return case if len(kept) == len(case.facts) else Case(case.mask, kept)
+
+
+def _implies(stronger: Case, weaker: Case) -> bool:
+    return stronger.mask & ~weaker.mask == 0 and weaker.facts <= stronger.facts
+
+
+def _join(left: Case, right: Case) -> Case | None:
+    if left.facts == right.facts:
+        return Case(left.mask | right.mask, left.facts)
+    if left.mask == right.mask:
+        only_left, only_right = left.facts - right.facts, right.facts - left.facts
+        if len(only_left) == 1 == len(only_right):
+            (key, answer), (other, opposite) = next(iter(only_left)), next(iter(only_right))
+            if key == other and answer != opposite:
+                return Case(left.mask, left.facts & right.facts)
+    return None

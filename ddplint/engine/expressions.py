@@ -1,0 +1,1023 @@
+"""What an expression may be, and what evaluating it does."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ddplint.engine import facts, library
+from ddplint.engine.calls import Arguments, apply, invoke, iterate, spread
+from ddplint.engine.conditions import ALWAYS, NEVER, Key, Path, conjoin, disjoin, fact
+from ddplint.engine.machine import Machine
+from ddplint.engine.names import canonical, hints_rank
+from ddplint.engine.values import (
+    FALSE,
+    NONE,
+    NOTHING,
+    TRUE,
+    Atom,
+    Bound,
+    Class,
+    Const,
+    Func,
+    Lib,
+    ModuleRef,
+    Obj,
+    Partial,
+    Ranked,
+    Super,
+    Sym,
+    Value,
+    blend,
+    boolean,
+    const,
+    one,
+    per_rank_values,
+    split,
+    truth,
+    under,
+    union,
+)
+
+_OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda left, right: left in right,
+    ast.NotIn: lambda left, right: left not in right,
+}
+_OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
+    ast.NotEq: ast.Eq,
+    ast.GtE: ast.Lt,
+    ast.LtE: ast.Gt,
+    ast.IsNot: ast.Is,
+    ast.NotIn: ast.In,
+}
+_LONGEST_TEXT = 400
+_LARGEST = 100
+"""How many elements of a display are looked at."""
+
+
+def evaluate(m: Machine, node: ast.expr) -> Value:
+    match node:
+        case ast.Constant(value):
+            return const(value)
+        case ast.Name(name):
+            return lookup(m, name)
+        case ast.Attribute():
+            return attribute(m, evaluate(m, node.value), node.attr, node)
+        case ast.Call():
+            return invoke(m, node)
+        case ast.Tuple(elements) | ast.List(elements) | ast.Set(elements):
+            return _sequence(m, node, elements)
+        case ast.Dict():
+            return _dict(m, node)
+        case ast.Subscript():
+            return _subscript(m, node)
+        case ast.BoolOp():
+            return _boolop(m, node)
+        case ast.UnaryOp():
+            return _unary(m, node)
+        case ast.BinOp():
+            return binary(m, node.op, evaluate(m, node.left), evaluate(m, node.right))
+        case ast.Compare():
+            return _compare(m, node)
+        case ast.IfExp():
+            return _ifexp(m, node)
+        case ast.Lambda():
+            return function(m, node)
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            return _comprehension(m, node)
+        case ast.JoinedStr(values):
+            return _joined(m, values)
+        case ast.NamedExpr():
+            value = evaluate(m, node.value)
+            assign(m, node.target, value)
+            return value
+        case ast.Starred():
+            return evaluate(m, node.value)
+        case ast.Await():
+            return evaluate(m, node.value)
+        case ast.Yield():
+            value = evaluate(m, node.value) if node.value is not None else NONE
+            return _yield(m, value)
+        case ast.YieldFrom():
+            source = evaluate(m, node.value)
+            iterate(m, node, node.value, source, lambda element: _yield(m, element) and None)
+            return NONE
+        case _:
+            return one(Sym(type(node).__name__))
+
+
+def _yield(m: Machine, value: Value) -> Value:
+    frame = m.frame
+    frame.yielded.append(value)
+    if frame.on_yield is not None and m.path:
+        return frame.on_yield(value)
+    return one(Sym("sent"))
+
+
+# --------------------------------------------------------------------- names
+
+
+def lookup(m: Machine, name: str) -> Value:
+    frame = m.frame
+    if name in frame.globals:
+        scopes: tuple[dict[str, Value], ...] = (frame.home.names,)
+    else:
+        scopes = frame.scopes
+    for scope in reversed(scopes):
+        if name in scope:
+            value = scope[name].within(m.path)
+            if value.alternatives:
+                return value
+    for star in frame.home.stars:
+        if known := library.star(star, name):
+            return one(Lib(known))
+    return library.builtin(name)
+
+
+def assign(m: Machine, target: ast.expr, value: Value) -> None:
+    match target:
+        case ast.Name(name):
+            frame = m.frame
+            if name in frame.globals:
+                m.write(frame.home.names, name, value)
+            elif name in frame.nonlocals:
+                scope = next((s for s in reversed(frame.scopes[:-1]) if name in s), frame.names)
+                m.write(scope, name, value)
+            else:
+                m.write(frame.names, name, value)
+        case ast.Attribute():
+            _set_attribute(m, evaluate(m, target.value), target.attr, value, target)
+        case ast.Subscript():
+            _set_item(m, target, value)
+        case ast.Tuple(elements) | ast.List(elements):
+            starred = next((i for i, e in enumerate(elements) if isinstance(e, ast.Starred)), None)
+            for number, element in enumerate(elements):
+                if isinstance(element, ast.Starred):
+                    assign(m, element.value, blend("rest", [value]) and one(blend("rest", [value])))
+                elif starred is not None and number > starred:
+                    assign(m, element, item(m, value, const(number - len(elements))))
+                else:
+                    assign(m, element, item(m, value, const(number)))
+        case ast.Starred():
+            assign(m, target.value, value)
+        case _:
+            pass
+
+
+def _set_attribute(m: Machine, base: Value, name: str, value: Value, node: ast.AST) -> None:
+    alternatives = base.within(m.path).alternatives
+    for case, atom in alternatives:
+        if isinstance(atom, Obj):
+            old = atom.attrs.get(name)
+            new = value
+            if len(alternatives) > 1 and old is not None:
+                new = union([under(value, (case,)), old])
+            m.write(atom.attrs, name, new)
+            library.attribute_was_set(m, atom, name, value, node)
+        elif isinstance(atom, Sym):
+            m.write(m.sym_attrs, f"{atom.text}.{name}", value)
+        elif isinstance(atom, ModuleRef):
+            m.write(atom.names, name, value)
+        elif isinstance(atom, Class):
+            m.write(atom.attrs, name, value)
+        elif isinstance(atom, Lib):
+            m.write(m.sym_attrs, f"{atom.name}.{name}", value)
+
+
+def _set_item(m: Machine, target: ast.Subscript, value: Value) -> None:
+    base = evaluate(m, target.value)
+    index = evaluate(m, target.slice) if not isinstance(target.slice, ast.Slice) else one(Sym("slice", opaque=False))
+    for atom in base.within(m.path).atoms():
+        if isinstance(atom, Obj):
+            set_element(m, atom, index, value)
+        elif isinstance(atom, Sym):
+            m.write(m.sym_attrs, f"{atom.text}[{index.key}]", value)
+
+
+def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
+    """``thing[index] = value`` for a container (or an instance with a ``__setitem__``)."""
+    literal = index.constant()
+    if literal is not ... and isinstance(literal, str | int):
+        m.write(thing.attrs, element_name(literal), value)
+        return
+    for key in index.taint:
+        if isinstance(key, facts.KeyOf):
+            thing.notes.setdefault("states", set()).add(key.state)
+    old = thing.attrs.get("*")
+    m.write(thing.attrs, "*", union([old, value]) if old is not None else value)
+    thing.notes["loose"] = True
+    if index.per_rank:
+        thing.notes["per_rank_keys"] = True
+
+
+def element_name(literal: Any) -> str:
+    return f"[{literal!r}]"
+
+
+def _sequence(m: Machine, node: ast.expr, elements: list[ast.expr]) -> Value:
+    kind = "tuple" if isinstance(node, ast.Tuple) else "list" if isinstance(node, ast.List) else "set"
+    made = m.new(kind, node)
+    number = 0
+    if len(elements) > _LARGEST:
+        made.notes["loose"] = True
+        elements = elements[:_LARGEST]
+    for element in elements:
+        if isinstance(element, ast.Starred):
+            for value in spread(m, evaluate(m, element.value), made):
+                made.attrs[element_name(number)] = value
+                number += 1
+            continue
+        made.attrs[element_name(number)] = evaluate(m, element)
+        number += 1
+    return one(made)
+
+
+def _dict(m: Machine, node: ast.Dict) -> Value:
+    made = m.new("dict", node)
+    pairs = list(zip(node.keys, node.values, strict=True))
+    if len(pairs) > _LARGEST:
+        made.notes["loose"] = True
+        pairs = pairs[:_LARGEST]
+    for key, value in pairs:
+        content = evaluate(m, value)
+        if key is None:
+            merge_dict(m, made, content)
+        else:
+            set_element(m, made, evaluate(m, key), content)
+    return one(made)
+
+
+def merge_dict(m: Machine, made: Obj, content: Value) -> None:
+    """Put the entries of ``content`` into the dictionary ``made``."""
+    for atom in content.within(m.path).atoms():
+        if isinstance(atom, Obj) and atom.kind in ("dict", "namespace", "instance"):
+            for name, value in list(atom.attrs.items()):
+                if name.startswith("[") or name == "*":
+                    m.write(made.attrs, name, value)
+                elif atom.kind == "namespace":
+                    m.write(made.attrs, element_name(name), value)
+            if atom.notes.get("loose") or atom.kind != "dict":
+                made.notes["loose"] = True
+            for state in atom.notes.get("states", ()):
+                made.notes.setdefault("states", set()).add(state)
+            if atom.kind == "namespace":
+                made.notes["namespace"] = atom
+        else:
+            old = made.attrs.get("*")
+            m.write(made.attrs, "*", union([old, one(atom)]) if old is not None else one(atom))
+            made.notes["loose"] = True
+            for part in atom.taint:
+                if isinstance(part, facts.StateDict):
+                    made.notes.setdefault("states", set()).add(part)
+
+
+def _subscript(m: Machine, node: ast.Subscript) -> Value:
+    base = evaluate(m, node.value)
+    if isinstance(node.slice, ast.Slice):
+        bounds = [evaluate(m, part) for part in (node.slice.lower, node.slice.upper, node.slice.step) if part]
+        if any(isinstance(atom, Class | Lib) for atom in base.atoms()):
+            return base
+        literal = base.constant()
+        if isinstance(literal, str | bytes | tuple):
+            return one(blend("slice", [base, *bounds]))
+        sliced = blend("slice", [base, *bounds])
+        kept = frozenset(
+            part for part in sliced.made_of if not isinstance(part, facts.KeyOf)
+        )
+        same = [atom for atom in base.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
+        if same and not sliced.ranked:
+            return base
+        return one(Sym(sliced.text, sliced.ranked, sliced.counter, sliced.opaque, kept))
+    index = evaluate(m, node.slice)
+    if any(isinstance(atom, Class | Func) for atom in base.atoms()):
+        return base
+    return item(m, base, index)
+
+
+def item(m: Machine, base: Value, index: Value) -> Value:
+    """``base[index]``."""
+    literal = index.constant()
+
+    def of(atom: Atom) -> Value:
+        match atom:
+            case Obj(kind="dict" | "list" | "tuple" | "set" | "namespace"):
+                return element(m, atom, literal, index)
+            case Obj(kind="instance" | "module") if atom.cls is not None and isinstance(atom.cls, Class):
+                if (getter := method(atom, "__getitem__")) is not None:
+                    return apply(m, getter, Arguments([index]), None)
+                return element(m, atom, literal, index)
+            case Obj(kind="environ"):
+                return library.environment(m, literal)
+            case Obj(kind="loader"):
+                return one(Sym(f"{atom.key}[]", made_of=frozenset({atom})))
+            case Obj():
+                return element(m, atom, literal, index)
+            case Sym():
+                stored = m.sym_attrs.get(f"{atom.text}[{index.key}]")
+                if stored is not None:
+                    value = stored.within(m.path)
+                    if value.alternatives:
+                        return value
+                hinted = isinstance(literal, str) and hints_rank(literal)
+                kept = frozenset(part for part in atom.made_of if not (isinstance(part, facts.KeyOf)))
+                return one(
+                    Sym(
+                        blend("item", [one(atom), index]).text,
+                        atom.ranked or index.per_rank or hinted,
+                        atom.counter,
+                        atom.opaque,
+                        kept,
+                    )
+                )
+            case Const(value):
+                if literal is not ...:
+                    try:
+                        return const(value[literal])
+                    except Exception:
+                        return one(Sym(f"item of {atom.key}", opaque=False))
+                return one(blend("item", [one(atom), index]))
+            case Ranked():
+                return one(Sym(f"item of {atom.key}", ranked=True))
+            case Class() | Lib():
+                return one(atom)
+            case _:
+                return one(blend("item", [one(atom), index]))
+
+    return m.choose(base, of)
+
+
+def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
+    """An element of a container."""
+    found: list[Value] = []
+    if literal is not ... and isinstance(literal, str | int | type(None)):
+        if isinstance(literal, int) and literal < 0 and not thing.notes.get("loose"):
+            literal += sum(1 for name in thing.attrs if name.startswith("["))
+        if (exact := thing.attrs.get(element_name(literal))) is not None:
+            value = exact.within(m.path)
+            if value.alternatives:
+                return value
+        if thing.kind == "namespace" and isinstance(literal, str):
+            return attribute(m, one(thing), literal, None)
+        if (namespace := thing.notes.get("namespace")) is not None and isinstance(literal, str):
+            return attribute(m, one(namespace), literal, None)
+    else:
+        found += [value for name, value in thing.attrs.items() if name.startswith("[")]
+    if "*" in thing.attrs:
+        found.append(thing.attrs["*"])
+    if found:
+        value = union(found).within(m.path)
+        if value.alternatives:
+            return value
+    states = thing.notes.get("states", ())
+    hinted = isinstance(literal, str) and hints_rank(literal)
+    return one(
+        Sym(
+            f"{thing.key}[{index.key}]",
+            ranked=index.per_rank or hinted,
+            opaque=True,
+            made_of=frozenset(facts.PartOf(state) for state in states),
+        )
+    )
+
+
+# ----------------------------------------------------------------- attributes
+
+
+def method(thing: Obj, name: str) -> Value | None:
+    """The project's method ``name`` of an object, bound to it."""
+    if isinstance(thing.cls, Class) and (found := thing.cls.lookup(name)) is not None:
+        return bind(found, thing, thing.cls)
+    return None
+
+
+def bind(value: Value, thing: Atom, cls: Class) -> Value:
+    bound = []
+    for case, atom in value.alternatives:
+        if isinstance(atom, Func) and not _is_static(atom):
+            owner: Atom = cls if _is_classmethod(atom) else thing
+            bound.append((case, Bound(owner, atom.name, atom)))
+        else:
+            bound.append((case, atom))
+    return Value(tuple(bound))
+
+
+def _decorated(func: Func, name: str) -> bool:
+    return any(isinstance(a, Lib) and a.name == name for v in func.decorators for a in v.atoms())
+
+
+def _is_static(func: Func) -> bool:
+    return _decorated(func, "builtins.staticmethod")
+
+
+def _is_classmethod(func: Func) -> bool:
+    return _decorated(func, "builtins.classmethod")
+
+
+def _is_property(func: Func) -> bool:
+    return any(
+        isinstance(a, Lib) and a.name in ("builtins.property", "functools.cached_property")
+        for v in func.decorators
+        for a in v.atoms()
+    )
+
+
+def attribute(m: Machine, base: Value, name: str, node: ast.AST | None) -> Value:
+    return m.choose(base, lambda atom: _attribute(m, atom, name, node))
+
+
+def _attribute(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Value:
+    match atom:
+        case Lib(full):
+            stored = m.sym_attrs.get(f"{full}.{name}")
+            if stored is not None:
+                return stored
+            return library.constant(f"{full}.{name}") or one(Lib(canonical(f"{full}.{name}")))
+        case ModuleRef():
+            return module_member(m, atom, name)
+        case Obj():
+            return _object_attribute(m, atom, name, node)
+        case Class():
+            if name == "__name__":
+                return const(atom.name)
+            found = atom.lookup(name)
+            if found is None:
+                return one(Sym(f"{atom.key}.{name}", ranked=hints_rank(name), opaque=atom.opaque_base))
+            return Value(
+                tuple(
+                    (case, Bound(atom, a.name, a) if isinstance(a, Func) and _is_classmethod(a) else a)
+                    for case, a in found.alternatives
+                )
+            )
+        case Super(owner, me):
+            return _super_attribute(m, owner, me, name)
+        case Bound() | Func() if name == "__name__":
+            return const(atom.name)
+        case Bound() if name in ("__self__",):
+            return one(atom.self)
+        case Sym():
+            stored = m.sym_attrs.get(f"{atom.text}.{name}")
+            if stored is not None:
+                value = stored.within(m.path)
+                if value.alternatives:
+                    return value
+            if _is_called(node):
+                return one(Bound(atom, name, None))
+            return one(
+                Sym(
+                    blend(f".{name}", [one(atom)]).text if len(atom.text) > 100 else f"{atom.text}.{name}",
+                    atom.ranked or hints_rank(name),
+                    atom.counter,
+                    atom.opaque,
+                    atom.made_of,
+                )
+            )
+        case Const() | Ranked():
+            return one(Bound(atom, name, None))
+        case _:
+            return one(Sym(f"{atom.key}.{name}", opaque=True, made_of=atom.taint))
+
+
+def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -> Value:
+    if name in thing.attrs:
+        value = thing.attrs[name].within(m.path)
+        if value.alternatives:
+            return value
+    if name == "no_sync" and thing.kind == "ddp" and node is not None and not _is_called(node):
+        return one(m.new("nosyncer", node, wrapper=thing))
+    if (special := library.attribute(m, thing, name)) is not None:
+        return special
+    if isinstance(thing.cls, Class):
+        found = thing.cls.lookup(name)
+        if found is not None:
+            results = []
+            for case, atom in found.alternatives:
+                if isinstance(atom, Func) and _is_property(atom):
+                    results.append(apply(m, one(Bound(thing, name, atom)), Arguments([]), node))
+                else:
+                    results.append(bind(Value(((case, atom),)), thing, thing.cls))
+            return union(results)
+        if name == "__class__":
+            return one(thing.cls)
+        if name == "__dict__":
+            return one(thing)
+    if library.has_method(thing, name):
+        return one(Bound(thing, name, None))
+    if isinstance(thing.cls, Class) and (getter := method(thing, "__getattr__")) is not None:
+        return apply(m, getter, Arguments([const(name)]), node)
+    if thing.kind == "namespace":
+        return library.option(m, thing, name)
+    if isinstance(thing.cls, Class) and thing.kind in ("module", "ddp", "loader", "sampler", "instance", "optimizer"):
+        if any(isinstance(c, Lib) for c in thing.cls.mro()):
+            return one(Bound(thing, name, None)) if _is_called(node) else _unknown_attribute(thing, name)
+        return _unknown_attribute(thing, name)
+    return one(Bound(thing, name, None)) if _is_called(node) else _unknown_attribute(thing, name)
+
+
+def _is_called(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Call)
+
+
+def _unknown_attribute(thing: Obj, name: str) -> Value:
+    return one(Sym(f"{thing.key}.{name}", ranked=hints_rank(name), opaque=True))
+
+
+def _super_attribute(m: Machine, owner: Class, me: Atom, name: str) -> Value:
+    cls = me.cls if isinstance(me, Obj) and isinstance(me.cls, Class) else me if isinstance(me, Class) else owner
+    seen = False
+    for step in cls.mro():
+        if step is owner:
+            seen = True
+            continue
+        if seen and isinstance(step, Class) and name in step.attrs:
+            return bind(step.attrs[name], me, step)
+    return one(Bound(Super(owner, me), name, None))
+
+
+def module_member(m: Machine, ref: ModuleRef, name: str) -> Value:
+    if name in ref.names:
+        value = ref.names[name].within(m.path)
+        if value.alternatives:
+            return value
+    if (path := m.project.submodule(ref.path, name)) is not None and path != ref.path:
+        return import_path(m, path)
+    for star in ref.stars:
+        if known := library.star(star, name):
+            return one(Lib(known))
+    return one(Sym(f"{ref.key}.{name}", ranked=hints_rank(name)))
+
+
+# -------------------------------------------------------------------- imports
+
+
+def import_path(m: Machine, path: str) -> Value:
+    if not path.endswith(".py"):
+        return one(ModuleRef(path, None))
+    ref = m.module(path)
+    return one(ref) if ref is not None else one(Sym(f"unreadable {path}"))
+
+
+def imported(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
+    here = m.frame.home.path
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            path = m.project.resolve(here, alias.name)
+            if alias.asname:
+                value = import_path(m, path) if path else one(Lib(canonical(alias.name)))
+                m.write(m.frame.names, alias.asname, value)
+                continue
+            first = alias.name.split(".")[0]
+            root = m.project.resolve(here, first)
+            if path and root:
+                import_path(m, path)
+                m.write(m.frame.names, first, import_path(m, root))
+            elif path is None:
+                m.write(m.frame.names, first, one(Lib(canonical(first))))
+        return
+    source = m.project.resolve(here, node.module or "", node.level)
+    for alias in node.names:
+        if alias.name == "*":
+            _import_star(m, node, source)
+            continue
+        if source is not None:
+            ref = import_path(m, source)
+            value = m.choose(ref, lambda a, n=alias.name: module_member(m, a, n) if isinstance(a, ModuleRef) else one(Sym(f"{a.key}.{n}")))  # type: ignore[misc]
+        elif node.level:
+            value = one(Sym(f"unreadable {node.module}.{alias.name}"))
+        else:
+            full = f"{node.module}.{alias.name}"
+            value = library.constant(full) or one(Lib(canonical(full)))
+        m.write(m.frame.names, alias.asname or alias.name, value)
+
+
+def _import_star(m: Machine, node: ast.ImportFrom, source: str | None) -> None:
+    if source is None:
+        if not node.level and node.module:
+            m.frame.home.stars.append(node.module)
+        return
+    for atom in import_path(m, source).atoms():
+        if isinstance(atom, ModuleRef):
+            for name, value in list(atom.names.items()):
+                if not name.startswith("_"):
+                    m.write(m.frame.names, name, value)
+            m.frame.home.stars += [star for star in atom.stars if star not in m.frame.home.stars]
+
+
+# ------------------------------------------------------------------ operators
+
+
+def binary(m: Machine, op: ast.operator, left: Value, right: Value) -> Value:
+    results = []
+    alternatives = [(a, b) for a in left.within(m.path).alternatives for b in right.within(m.path).alternatives]
+    if len(alternatives) > 12 or not alternatives:
+        return one(blend(type(op).__name__, [left, right]))
+    for (case, a), (other, b) in alternatives:
+        both = case.both(other)
+        if both is None:
+            continue
+        results.append(under(_binary(m, op, a, b), (both,)))
+    return union(results) if results else one(blend(type(op).__name__, [left, right]))
+
+
+def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
+    name = type(op).__name__
+    calculate = _OPERATORS.get(type(op))
+    if calculate is not None and isinstance(left, Const) and isinstance(right, Const):
+        if _small(left.value) and _small(right.value):
+            try:
+                result = calculate(left.value, right.value)
+            except Exception:
+                return one(Sym(f"{name}({left.key}, {right.key})", opaque=False))
+            if _small(result):
+                return one(Const(result, left.soft or right.soft))
+        return one(Sym(blend(name, [one(left), one(right)]).text, opaque=False))
+    if calculate is not None and isinstance(left, Ranked | Const) and isinstance(right, Ranked | Const):
+        a, b = per_rank_values(left), per_rank_values(right)
+        if a is not None and b is not None:
+            try:
+                return _ranked([calculate(x, y) for x, y in zip(a, b, strict=True)], left, right)
+            except Exception:
+                return one(Sym(f"{name}({left.key}, {right.key})", ranked=True, opaque=False))
+    if isinstance(op, ast.Add | ast.BitOr) and isinstance(left, Obj) and left.kind in ("list", "tuple", "dict", "set"):
+        joined = m.new(left.kind, left.site)
+        for source in (left, right):
+            if isinstance(source, Obj) and source.kind == left.kind:
+                for key, value in source.attrs.items():
+                    if left.kind == "dict":
+                        joined.attrs[key] = value
+                    else:
+                        joined.attrs[element_name(len(joined.attrs))] = value
+                joined.notes["loose"] = bool(joined.notes.get("loose") or source.notes.get("loose"))
+            else:
+                joined.attrs["*"] = one(source)
+                joined.notes["loose"] = True
+        return one(joined)
+    if isinstance(op, ast.Div) and isinstance(left, Obj) and left.kind == "path":
+        return one(m.new("path", left.site, value=one(blend("/", [left.notes["value"], one(right)]))))
+    return one(blend(name, [one(left), one(right)]))
+
+
+def _ranked(values: list[Any], *sources: Atom) -> Value:
+    roles = [source.role for source in sources if isinstance(source, Ranked)]
+    return one(Ranked(tuple(values), roles[0] if roles else "rank"))
+
+
+def _small(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        return len(value) < _LONGEST_TEXT
+    return isinstance(value, bool | int | float | None) and (not isinstance(value, int) or abs(value) < 1 << 64)
+
+
+def _unary(m: Machine, node: ast.UnaryOp) -> Value:
+    value = evaluate(m, node.operand)
+    if isinstance(node.op, ast.Not):
+        yes, no = split(value)
+        return boolean(no, yes)
+    literal = value.constant()
+    if isinstance(node.op, ast.USub) and isinstance(literal, int | float):
+        return const(-literal)
+    return one(blend(type(node.op).__name__, [value]))
+
+
+def _boolop(m: Machine, node: ast.BoolOp) -> Value:
+    results: list[Value] = []
+
+    def step(number: int) -> None:
+        value = evaluate(m, node.values[number])
+        if number == len(node.values) - 1:
+            results.append(under(value, _since(m, before)))
+            return
+        yes, no = split(value)
+        stop, go_on = (no, yes) if isinstance(node.op, ast.And) else (yes, no)
+        stopping = conjoin(m.path, stop)
+        if stopping:
+            kept = tuple(alt for alt in value.alternatives if _may(alt[1], isinstance(node.op, ast.Or)))
+            results.append(under(Value(kept), conjoin(_since(m, before), stop)))
+        if conjoin(m.path, go_on):
+            m.fork([(go_on, lambda: step(number + 1)), (stop, lambda: None)])
+
+    before = m.path
+    step(0)
+    m.path = before
+    return _settle(union(results)) if results else FALSE
+
+
+def _settle(value: Value) -> Value:
+    """Unknown truths made into facts, so that the value can be split again without growing."""
+    return value
+
+
+def _may(atom: Atom, wanted: bool) -> bool:
+    yes, no = truth(atom)
+    return bool(yes if wanted else no)
+
+
+def _since(m: Machine, before: Path) -> Path:
+    from ddplint.engine.machine import _relative
+
+    return _relative(m.path, before)
+
+
+def _ifexp(m: Machine, node: ast.IfExp) -> Value:
+    yes, no = test(m, node.test)
+    results: list[Value] = []
+
+    def arm(expression: ast.expr, assumed: Path) -> Callable[[], None]:
+        return lambda: results.append(under(evaluate(m, expression), assumed))
+
+    before = m.path
+    m.fork([(yes, arm(node.body, yes)), (no, arm(node.orelse, no))])
+    m.path = before
+    return union(results) if results else NOTHING
+
+
+def test(m: Machine, node: ast.expr) -> tuple[Path, Path]:
+    """The paths on which a test holds, and on which it does not."""
+    match node:
+        case ast.BoolOp(op, values):
+            yes, no = test(m, values[0])
+            for value in values[1:]:
+                before = m.path
+                more = conjoin(before, yes if isinstance(op, ast.And) else no)
+                if not more:
+                    break
+                m.path = more
+                then, otherwise = test(m, value)
+                m.path = before
+                if isinstance(op, ast.And):
+                    no = disjoin(no, conjoin(yes, otherwise))
+                    yes = conjoin(yes, then)
+                else:
+                    yes = disjoin(yes, conjoin(no, then))
+                    no = conjoin(no, otherwise)
+            return yes, no
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yes, no = test(m, operand)
+            return no, yes
+        case _:
+            return split(evaluate(m, node))
+
+
+def _compare(m: Machine, node: ast.Compare) -> Value:
+    left = evaluate(m, node.left)
+    result: Value | None = None
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(m, comparator)
+        answer = _compare_values(m, op, left, right)
+        if result is None:
+            result = answer
+        else:
+            yes, no = split(result)
+            then, otherwise = split(answer)
+            result = boolean(conjoin(yes, then), disjoin(no, conjoin(yes, otherwise)))
+        left = right
+    assert result is not None
+    return result
+
+
+def _compare_values(m: Machine, op: ast.cmpop, left: Value, right: Value) -> Value:
+    yes: Path = NEVER
+    no: Path = NEVER
+    pairs = [(a, b) for a in left.within(m.path).alternatives for b in right.within(m.path).alternatives]
+    if len(pairs) > 40 or not pairs:
+        key = Key(f"{type(op).__name__}({left.key}, {right.key})", left.per_rank or right.per_rank)
+        return boolean(fact(key, True), fact(key, False))
+    for (case, a), (other, b) in pairs:
+        both = case.both(other)
+        if both is None:
+            continue
+        then, otherwise = _compare_atoms(m, op, a, b)
+        yes = disjoin(yes, conjoin((both,), then))
+        no = disjoin(no, conjoin((both,), otherwise))
+    return boolean(yes, no)
+
+
+def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[Path, Path]:
+    if (opposite := _OPPOSITE.get(type(op))) is not None:
+        no, yes = _compare_atoms(m, opposite(), left, right)  # type: ignore[arg-type]
+        return yes, no
+    calculate = _OPERATORS[type(op)]
+    if isinstance(op, ast.In) and isinstance(right, Obj) and right.kind in ("list", "tuple", "set", "dict"):
+        return _contained(m, left, right)
+    if isinstance(op, ast.In) and isinstance(right, Obj) and right.kind == "environ":
+        return library.in_environment(left)
+    if isinstance(op, ast.In) and isinstance(right, Obj) and right.kind == "namespace":
+        return ALWAYS, NEVER
+    a, b = per_rank_values(left), per_rank_values(right)
+    if a is not None and b is not None:
+        try:
+            return truth(Ranked(tuple(bool(calculate(x, y)) for x, y in zip(a, b, strict=True)), "rank"))
+        except Exception:
+            return fact(key := Key(f"{type(op).__name__}({left.key}, {right.key})"), True), fact(key, False)
+    if isinstance(op, ast.Is | ast.Eq):
+        if isinstance(right, Const) and right.value is None or isinstance(left, Const) and left.value is None:
+            other = left if isinstance(right, Const) and right.value is None else right
+            if isinstance(other, Obj | Func | Class | Lib | Bound | Partial | ModuleRef | Ranked):
+                return NEVER, ALWAYS
+            if isinstance(other, Const):
+                return (ALWAYS, NEVER) if other.value is None else (NEVER, ALWAYS)
+            if isinstance(other, Sym) and not other.opaque and other.made_of:
+                return NEVER, ALWAYS
+        if left is right or left == right:
+            return ALWAYS, NEVER
+        if isinstance(left, Class | Lib) and isinstance(right, Class | Lib):
+            return NEVER, ALWAYS
+        if isinstance(left, Obj) and isinstance(right, Obj) and isinstance(op, ast.Is):
+            return NEVER, ALWAYS
+    first, second = sorted((left.key, right.key)) if isinstance(op, ast.Eq) else (left.key, right.key)
+    symbol = blend(type(op).__name__, [one(left), one(right)])
+    counts = symbol.counter or _is_counting(left) or _is_counting(right)
+    text = f"{type(op).__name__}({first}, {second})"
+    if len(text) > 300:
+        text = symbol.text
+    key = Key(text, symbol.ranked, counts)
+    if isinstance(left, Obj) and left.kind in ("instance",) and isinstance(op, ast.Lt | ast.Gt | ast.Eq):
+        key = Key(text, False, False)
+    return fact(key, True), fact(key, False)
+
+
+def _is_counting(atom: Atom) -> bool:
+    return isinstance(atom, Sym) and atom.counter
+
+
+def _contained(m: Machine, left: Atom, right: Obj) -> tuple[Path, Path]:
+    if right.kind == "dict":
+        if isinstance(left, Const):
+            if element_name(left.value) in right.attrs:
+                return ALWAYS, NEVER
+            if not right.notes.get("loose"):
+                return NEVER, ALWAYS
+        key = Key(f"In({left.key}, {right.key})", left.per_rank)
+        return fact(key, True), fact(key, False)
+    yes, no = NEVER, ALWAYS
+    for name, value in right.attrs.items():
+        if name == "*":
+            key = Key(f"In({left.key}, {right.key})", left.per_rank)
+            then, otherwise = fact(key, True), fact(key, False)
+        else:
+            then, otherwise = split(_compare_values(m, ast.Eq(), one(left), value))
+        yes = disjoin(yes, then)
+        no = conjoin(no, otherwise)
+    return yes, no
+
+
+# ------------------------------------------------------------- other expressions
+
+
+def _joined(m: Machine, values: list[ast.expr]) -> Value:
+    parts = []
+    for value in values:
+        parts.append(evaluate(m, value.value if isinstance(value, ast.FormattedValue) else value))
+    literals = [part.constant() for part in parts]
+    if all(literal is not ... for literal in literals):
+        text = "".join(str(literal) for literal in literals)
+        if len(text) < _LONGEST_TEXT:
+            return const(text)
+    joined = blend("text", parts)
+    kept = frozenset(part for part in joined.made_of if not isinstance(part, facts.KeyOf | facts.PartOf))
+    return one(Sym(joined.text, joined.ranked, joined.counter, joined.opaque, kept))
+
+
+def function(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Value:
+    """The function a definition makes, decorators applied."""
+    frame = m.frame
+    defaults: dict[str, Value] = {}
+    arguments = node.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    for parameter, default in zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=True):
+        defaults[parameter.arg] = evaluate(m, default)
+    for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if keyword_default is not None:
+            defaults[parameter.arg] = evaluate(m, keyword_default)
+    scopes = frame.scopes
+    owner = frame.owner if frame.owner is not None and frame.func is None else None
+    if owner is not None:
+        scopes = scopes[:-1]  # a class body is no scope for its methods
+    decorators = () if isinstance(node, ast.Lambda) else tuple(evaluate(m, d) for d in node.decorator_list)
+    made = Func(node, frame.home, scopes, defaults, owner, decorators)
+    value = one(made)
+    for number, decorator in reversed(list(enumerate(decorators))):
+        expression = node.decorator_list[number] if not isinstance(node, ast.Lambda) else node
+        value = _decorate(m, decorator, value, expression)
+    return value
+
+
+def _decorate(m: Machine, decorator: Value, value: Value, node: ast.expr) -> Value:
+    atom = decorator.only
+    if isinstance(atom, Func | Bound | Partial) and not (isinstance(atom, Bound) and atom.func is None):
+        result = apply(m, decorator, Arguments([value]), node)
+        if any(isinstance(a, Func | Bound | Partial | Obj | Class) for a in result.atoms()):
+            return result
+    if isinstance(atom, Obj) and isinstance(atom.cls, Class) and method(atom, "__call__") is not None:
+        result = apply(m, decorator, Arguments([value]), node)
+        if any(isinstance(a, Func | Bound | Partial | Obj) for a in result.atoms()):
+            return result
+    if isinstance(atom, Class):
+        return apply(m, decorator, Arguments([value]), node)
+    return library.decorated(m, decorator, value)
+
+
+def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    made = m.new("dict" if isinstance(node, ast.DictComp) else "list", node)
+    made.notes["loose"] = True
+    names: dict[str, Value] = {}
+    frame = m.frame
+    old = frame.scopes
+    frame.scopes = (*old, names)
+    exact = True
+
+    def inner(number: int) -> None:
+        nonlocal exact
+        if number == len(node.generators):
+            if isinstance(node, ast.DictComp):
+                key = evaluate(m, node.key)
+                if key.constant() is ...:
+                    exact = False
+                set_element(m, made, key, evaluate(m, node.value))
+            else:
+                value = evaluate(m, node.elt)
+                before = made.attrs.get("*")
+                m.write(made.attrs, "*", union([before, value]) if before is not None else value)
+            return
+        generator = node.generators[number]
+        frame.scopes = old if number == 0 else (*old, names)
+        source = evaluate(m, generator.iter)
+        frame.scopes = (*old, names)
+
+        def body(element: Value) -> None:
+            assign(m, generator.target, element)
+            before = m.path
+            for condition in generator.ifs:
+                yes, _ = test(m, condition)
+                m.path = conjoin(m.path, yes)
+            if m.path:
+                inner(number + 1)
+            m.path = before
+
+        iterate(m, generator.iter, generator.iter, source, body)
+
+    try:
+        inner(0)
+    finally:
+        frame.scopes = old
+    if isinstance(node, ast.DictComp) and exact and "*" not in made.attrs and made.attrs:
+        made.notes["loose"] = False
+    return one(made)
+
+
+def pattern(m: Machine, node: ast.pattern, subject: Value) -> tuple[Path, Path, dict[str, Value]]:
+    """When a ``case`` pattern matches, when not, and what it binds."""
+    match node:
+        case ast.MatchValue(value):
+            yes, no = split(_compare_values(m, ast.Eq(), subject, evaluate(m, value)))
+            return yes, no, {}
+        case ast.MatchSingleton(value):
+            yes, no = split(_compare_values(m, ast.Is(), subject, const(value)))
+            return yes, no, {}
+        case ast.MatchAs(pattern=inner, name=name):
+            yes, no, bound = pattern(m, inner, subject) if inner is not None else (ALWAYS, NEVER, {})
+            return yes, no, {**bound, **({name: subject} if name else {})}
+        case ast.MatchOr(patterns):
+            yes, no, bound = NEVER, ALWAYS, {}
+            for option in patterns:
+                then, otherwise, more = pattern(m, option, subject)
+                yes = disjoin(yes, conjoin(no, then))
+                no = conjoin(no, otherwise)
+                bound |= more
+            return yes, no, bound
+        case ast.MatchSequence(patterns) if not any(isinstance(p, ast.MatchStar) for p in patterns):
+            yes, no, bound = ALWAYS, NEVER, {}
+            for number, part in enumerate(patterns):
+                then, otherwise, more = pattern(m, part, item(m, subject, const(number)))
+                no = disjoin(no, conjoin(yes, otherwise))
+                yes = conjoin(yes, then)
+                bound |= more
+            return yes, no, bound
+        case _:
+            key = Key(f"{subject.key} matches at {m.frame.home.path}:{node.lineno}", subject.per_rank)
+            names = {
+                name: one(blend("matched", [subject]))
+                for part in ast.walk(node)
+                if (name := getattr(part, "name", None) or getattr(part, "rest", None)) and isinstance(name, str)
+            }
+            return fact(key, True), fact(key, False), names
+
+
+__all__ = ["NONE", "TRUE", "assign", "evaluate", "lookup", "test"]

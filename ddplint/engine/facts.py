@@ -1,0 +1,234 @@
+"""What a program does that matters to the rules, in the order in which it does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ddplint.engine.conditions import Path
+from ddplint.engine.values import Obj, Site, Value
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop that is being run. ``repeats``: it can go round more than once. ``over``: the loaders it goes over."""
+
+    uid: int
+    site: Site
+    repeats: bool = True
+    over: frozenset[Obj] = frozenset()
+
+    @property
+    def mark(self) -> str:
+        """What the text of every value that changes with this loop holds."""
+        return f"loop@{self.uid};"
+
+
+@dataclass(eq=False)
+class Event:
+    """Where and under what circumstances something happens.
+
+    ``chain`` are the calls that lead to the function it stands in, outermost first; ``path`` the cases in which it
+    happens, callers' tests included; ``loops`` the loops around it, callers' loops included, outermost first;
+    ``worker``: it happens in a process that the program spawned.
+    """
+
+    index: int
+    site: Site
+    chain: tuple[Site, ...]
+    path: Path
+    loops: tuple[Loop, ...]
+    worker: bool
+
+
+@dataclass(eq=False)
+class Wrap(Event):
+    """``DistributedDataParallel(module)``. ``moved``: the moves and casts the module had before."""
+
+    wrapper: Obj
+    inner: Value
+    device_ids: Value
+    moved: tuple[Move, ...]
+
+
+@dataclass(eq=False)
+class Iterate(Event):
+    """A pass over a loader begins. ``replay``: the passes after the first repeat its batches (``itertools.cycle``)."""
+
+    loader: Obj
+    grad: bool
+    replay: str = ""
+
+
+@dataclass(eq=False)
+class Forward(Event):
+    """A module (a wrapper, or any other) is called. ``quiet``: the paths on which ``no_sync`` holds over it."""
+
+    module: Obj
+    grad: bool
+    quiet: tuple[tuple[Obj, Path], ...]
+    hidden: bool
+    """Whether a context manager that cannot be seen through stands around it."""
+
+
+@dataclass(eq=False)
+class Backward(Event):
+    """``loss.backward()``; ``made_of`` is what the loss was computed from."""
+
+    made_of: frozenset[object]
+    quiet: tuple[tuple[Obj, Path], ...]
+
+
+@dataclass(eq=False)
+class Step(Event):
+    """An optimizer steps."""
+
+    optimizer: Value
+
+
+@dataclass(eq=False)
+class SetEpoch(Event):
+    """``sampler.set_epoch(epoch)`` or ``sampler.epoch = epoch``."""
+
+    sampler: Obj
+    epoch: Value
+
+
+@dataclass(eq=False)
+class StateDict(Event):
+    """``module.state_dict()``."""
+
+    module: Obj
+    stripped: bool = False
+
+
+@dataclass(frozen=True)
+class KeyOf:
+    """In what a value is made of: a key of a state dict."""
+
+    state: StateDict
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """In what a value is made of: an entry of a state dict."""
+
+    state: StateDict
+
+
+@dataclass(eq=False)
+class Save(Event):
+    """Something is written to a file. ``how`` names the call for the message."""
+
+    how: str
+    file: Value
+    content: Value | None
+    opened: bool = False
+
+
+@dataclass(eq=False)
+class Load(Event):
+    """A file is read."""
+
+    file: Value
+    how: str
+    placed: Value | None = None
+
+
+@dataclass(eq=False)
+class LoadInto(Event):
+    """``module.load_state_dict(state)``; ``made_of`` is where the state came from."""
+
+    module: Obj
+    made_of: frozenset[object]
+
+
+@dataclass(eq=False)
+class Move(Event):
+    """A module goes to another ``"device"`` or ``"dtype"``."""
+
+    module: Obj
+    what: str
+    target: Value
+
+
+@dataclass(eq=False)
+class NoSync(Event):
+    """A ``no_sync`` is entered."""
+
+    wrapper: Obj
+    until: int = -1
+    """The index of the first event after it is left."""
+
+
+@dataclass(eq=False)
+class Toggle(Event):
+    """An attribute of a wrapper is set."""
+
+    wrapper: Obj
+    name: str
+    value: Value
+
+
+@dataclass(eq=False)
+class Collective(Event):
+    """A call that every rank of the group has to make."""
+
+    name: str
+    tensors: Value
+    group: Value | None
+
+
+@dataclass(eq=False)
+class Spawn(Event):
+    """The program starts its ranks."""
+
+
+@dataclass(eq=False)
+class Seed(Event):
+    """A generator is seeded (``generator`` None: the global ones)."""
+
+    generator: Obj | None
+    seed: Value
+
+
+@dataclass(eq=False)
+class Draw(Event):
+    """A random split, permutation or shuffle. ``generator`` None: the global one."""
+
+    how: str
+    generator: Value | None
+    what: Value
+
+
+@dataclass(eq=False)
+class Leave(Event):
+    """A ``break``, ``continue`` or ``return``; ``loop`` is the one that is left or gone on with."""
+
+    statement: str
+    loop: Loop | None
+
+
+@dataclass(eq=False)
+class Escape(Event):
+    """An object is handed to code out of sight."""
+
+    thing: Obj
+
+
+E = TypeVar("E", bound=Event)
+
+
+@dataclass
+class Trace:
+    """Everything one program was seen to do."""
+
+    entry: str
+    events: list[Event] = field(default_factory=list)
+    complete: bool = True
+
+    def of(self, kind: type[E]) -> Iterator[E]:
+        for event in self.events:
+            if isinstance(event, kind):
+                yield event

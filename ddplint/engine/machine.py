@@ -1,0 +1,466 @@
+"""Runs a program in the mind: every statement once or twice, every branch that can be, and writes down what it does.
+
+Nothing is executed. Values are sets of alternatives, tests are split into the cases in which they hold, calls are
+followed into the project's functions with the arguments they are given. All of it is bounded.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ddplint.engine import facts
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact, forget
+from ddplint.engine.values import (
+    NONE,
+    Atom,
+    Class,
+    Const,
+    Func,
+    Lib,
+    ModuleRef,
+    Obj,
+    Site,
+    Sym,
+    Value,
+    blend,
+    const,
+    one,
+    under,
+    union,
+)
+from ddplint.project import Module, Project
+
+_MOST_STATEMENTS = 60_000
+_DEEPEST = 40
+_MOST_EVENTS = 20_000
+_DULL = 16
+"""How often a function is followed that does nothing of interest."""
+
+
+class OutOfBudget(Exception):
+    """The program is larger than is followed."""
+
+
+@dataclass(eq=False)
+class Frame:
+    """A function that is being run (or a module's top level, or a class body)."""
+
+    home: ModuleRef
+    scopes: tuple[dict[str, Value], ...]
+    func: Func | None
+    chain: tuple[Site, ...]
+    owner: Class | None = None
+    me: Atom | None = None
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    returns: list[tuple[Path, Value]] = field(default_factory=list)
+    died: bool = False
+    on_yield: Callable[[Value], Value] | None = None
+    yielded: list[Value] = field(default_factory=list)
+    loops: int = 0
+
+    @property
+    def names(self) -> dict[str, Value]:
+        return self.scopes[-1]
+
+
+@dataclass(eq=False)
+class Around:
+    """A context manager that is active: what it is, for which wrapper, on which path."""
+
+    kind: str
+    thing: Obj | None
+    path: Path
+
+
+class Machine:
+    """One run of one program."""
+
+    def __init__(self, project: Project, entry: str) -> None:
+        self.project = project
+        self.trace = facts.Trace(entry)
+        self.path: Path = ALWAYS
+        self.frames: list[Frame] = []
+        self.loops: list[facts.Loop] = []
+        self.breaks: list[tuple[Frame, list[Path], list[Path]]] = []
+        self.around: list[Around] = []
+        self.workers = 0
+        self.sym_attrs: dict[str, Value] = {}
+        self.builtins: dict[str, Value] = {}
+        self._journals: list[dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]]] = []
+        self._modules: dict[str, ModuleRef] = {}
+        self._uid = 0
+        self._statements = 0
+        self.called: set[int] = set()
+        """The ids of the function nodes that were run."""
+        self._dull: dict[int, int] = {}
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def grad(self) -> bool:
+        """Whether gradients are recorded here."""
+        for entry in reversed(self.around):
+            if entry.kind in ("nograd", "grad") and conjoin(entry.path, self.path):
+                return entry.kind == "grad"
+        return True
+
+    def fresh(self) -> int:
+        self._uid += 1
+        return self._uid
+
+    def site(self, node: ast.AST) -> Site:
+        module = self.frame.home.module
+        assert module is not None
+        return Site(module, node)
+
+    def write(self, where: dict[str, Value], name: str, value: Value) -> None:
+        """Set a name, an attribute or an element, so that a branch can take it back."""
+        if self._journals:
+            journal = self._journals[-1]
+            mark = (id(where), name)
+            if mark not in journal:
+                journal[mark] = (where, name, where.get(name))
+        where[name] = value
+
+    def record(self, kind: type[facts.Event], node: ast.AST | Site, **details: Any) -> Any:
+        """Write an event down, with the place and the circumstances of this moment."""
+        site = node if isinstance(node, Site) else self.site(node)
+        event = kind(
+            len(self.trace.events),
+            site,
+            self.frame.chain,
+            self.path,
+            tuple(self.loops),
+            self.workers > 0,
+            **details,
+        )
+        if len(self.trace.events) < _MOST_EVENTS:
+            self.trace.events.append(event)
+        else:
+            self.trace.complete = False
+        return event
+
+    def new(self, kind: str, node: ast.AST | Site | None = None, cls: Class | Lib | None = None, **notes: Any) -> Obj:
+        site = node if isinstance(node, Site) or node is None else self.site(node)
+        made = Obj(self.fresh(), kind, cls, {}, site, self.path, dict(notes))
+        made.notes["chain"] = self.frame.chain if self.frames else ()
+        made.notes["loops"] = tuple(self.loops)
+        made.notes["worker"] = self.workers > 0
+        return made
+
+    # ---------------------------------------------------------------- branches
+
+    def fork(self, arms: Sequence[tuple[Path, Callable[[], None]]]) -> None:
+        """Run each arm that can be, from the same state, and join what they leave behind."""
+        before = self.path
+        ran: list[tuple[Path, Path, Path, dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]]]] = []
+        for assumed, run in arms:
+            path = conjoin(before, assumed)
+            if not path:
+                continue
+            self._journals.append({})
+            self.path = path
+            try:
+                run()
+            finally:
+                journal = self._journals.pop()
+            left: dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]] = {}
+            for mark, (where, name, old) in journal.items():
+                left[mark] = (where, name, where.get(name))
+                _restore(where, name, old)
+            ran.append((assumed, path, self.path, left))
+        if not ran:
+            self.path = NEVER
+            return
+        if len(ran) == 1:
+            for where, name, value in ran[0][3].values():
+                if value is not None:
+                    self.write(where, name, value)
+            self.path = ran[0][2]
+            return
+        marks: dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]] = {}
+        for *_, left in ran:
+            marks.update(left)
+        for mark, (where, name, _) in marks.items():
+            old = where.get(name)
+            found = []
+            for assumed, _, _, left in ran:
+                value = left[mark][2] if mark in left else old
+                if value is not None:
+                    found.append((assumed, value))
+            if not found:
+                continue
+            first = found[0][1]
+            if len(found) == len(ran) and all(value is first for _, value in found):
+                self.write(where, name, first)
+            else:
+                self.write(where, name, union([under(value, assumed) for assumed, value in found]))
+        if all(after is path or after == path for _, path, after, _ in ran) and len(ran) == len(arms):
+            self.path = before
+        else:
+            path = NEVER
+            for *_, after, _ in ran:
+                path = disjoin(path, after)
+            self.path = path
+
+    def choose(self, value: Value, handle: Callable[[Atom], Value]) -> Value:
+        """What ``handle`` gives for each thing the value can be, each under its own case."""
+        alternatives = value.within(self.path).alternatives
+        distinct: list[tuple[list[Case], Atom]] = []
+        for case, atom in alternatives:
+            for cases, other in distinct:
+                if other is atom or (type(other) is type(atom) and other == atom):
+                    cases.append(case)
+                    break
+            else:
+                distinct.append(([case], atom))
+        if not distinct:
+            return Value(())
+        if len(distinct) == 1:
+            return handle(distinct[0][1])
+        results: list[Value] = []
+        arms = []
+        for cases, atom in distinct:
+            path = tuple(cases)
+
+            def run(atom: Atom = atom, path: Path = path) -> None:
+                results.append(under(handle(atom), path))
+
+            arms.append((path, run))
+        self.fork(arms)
+        return union(results)
+
+    # ------------------------------------------------------------------- loops
+
+    def loop(
+        self,
+        node: ast.AST,
+        body: Callable[[facts.Loop], None],
+        repeats: bool = True,
+        over: frozenset[Obj] = frozenset(),
+        endless: bool = False,
+    ) -> None:
+        """Run a loop's body, twice where the first round changes what the second sees."""
+        if not self.path:
+            return
+        turn = facts.Loop(self.fresh(), self.site(node), repeats, over)
+        before = self.path
+        self.loops.append(turn)
+        broke: list[Path] = []
+        died = False
+        for _ in range(2):
+            went_on: list[Path] = []
+            self.breaks.append((self.frame, broke, went_on))
+            self._journals.append({})
+            self.path = before
+            try:
+                body(turn)
+            finally:
+                journal = self._journals.pop()
+                self.breaks.pop()
+            died = not self.path and not went_on
+            changed = False
+            left = [(where, name, old, where.get(name)) for where, name, old in journal.values()]
+            for where, name, old, value in left:
+                _restore(where, name, old)
+                if value is None:
+                    continue
+                value = _forget(value, turn.mark)
+                if old is None or old is value:
+                    self.write(where, name, value)
+                    continue
+                joined = union([old, value])
+                changed = changed or _differs(old, joined)
+                self.write(where, name, joined)
+            if not changed or not repeats:
+                break
+        self.loops.pop()
+        if endless and not broke:
+            self.path = NEVER
+        elif died and broke and endless:
+            path = NEVER
+            for case in broke:
+                path = disjoin(path, case)
+            self.path = tuple(forget(case, turn.mark) for case in path)
+        else:
+            self.path = before
+
+    def leave(self, node: ast.AST, statement: str) -> None:
+        """``break`` or ``continue``."""
+        mine = next((entry for entry in reversed(self.breaks) if entry[0] is self.frame), None)
+        self.record(facts.Leave, node, statement=statement, loop=self.loops[-1] if self.loops else None)
+        if mine is not None:
+            (mine[1] if statement == "break" else mine[2]).append(self.path)
+        self.path = NEVER
+
+    # --------------------------------------------------------------- functions
+
+    def run(
+        self,
+        func: Func,
+        bound: dict[str, Value],
+        site: Site | None,
+        me: Atom | None = None,
+        on_yield: Callable[[Value], Value] | None = None,
+    ) -> tuple[Value, Frame] | None:
+        """Run a function's body with its parameters bound; None where it is not followed (recursion, depth)."""
+        if len(self.frames) > _DEEPEST:
+            self.trace.complete = False
+            return None
+        if sum(frame.func is not None and frame.func.node is func.node for frame in self.frames) > 1:
+            return None
+        if self._dull.get(id(func.node), 0) > _DULL:
+            return None
+        self.called.add(id(func.node))
+        events, statements = len(self.trace.events), self._statements
+        chain = self.frame.chain + ((site,) if site is not None else ()) if self.frames else ()
+        frame = Frame(func.home, (*func.scopes, bound), func, chain, func.owner, me, on_yield=on_yield)
+        frame.loops = len(self.loops)
+        base = self.path
+        self.frames.append(frame)
+        try:
+            if isinstance(func.node, ast.Lambda):
+                from ddplint.engine.expressions import evaluate
+
+                frame.returns.append((self.path, evaluate(self, func.node.body)))
+            else:
+                self.block(func.node.body)
+                if self.path:
+                    frame.returns.append((self.path, NONE))
+        finally:
+            self.frames.pop()
+        results = [
+            value if path is base or path == base else under(value, _relative(path, base))
+            for path, value in frame.returns
+        ]
+        if frame.died:
+            path = NEVER
+            for returned, _ in frame.returns:
+                path = disjoin(path, returned)
+            self.path = path
+        else:
+            self.path = base if frame.returns else NEVER
+        result = union(results) if results else NONE
+        if len(self.trace.events) == events and _is_dull(result):
+            cost = 1 + (self._statements - statements) // 20
+            self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + cost
+        return result, frame
+
+    @contextmanager
+    def inside(self, frame: Frame) -> Iterator[None]:
+        """Go back into a frame below, as a generator does at its ``yield``."""
+        self.frames.append(frame)
+        try:
+            yield
+        finally:
+            self.frames.pop()
+
+    def ret(self, node: ast.AST | None, value: Value) -> None:
+        self.frame.returns.append((self.path, value))
+        self.path = NEVER
+
+    def die(self) -> None:
+        """The path ends here: an exception or the end of the process."""
+        for frame in self.frames:
+            frame.died = True
+        self.path = NEVER
+
+    # ----------------------------------------------------------------- modules
+
+    def module(self, path: str, as_main: bool = False) -> ModuleRef | None:
+        """The module at ``path``, its top level run once."""
+        if path in self._modules:
+            return self._modules[path]
+        module = self.project.module(path)
+        if module is None:
+            return None
+        ref = ModuleRef(path, module)
+        self._modules[path] = ref
+        ref.names["__name__"] = const("__main__" if as_main else "module")
+        ref.names["__file__"] = one(Sym("__file__", opaque=False))
+        chain = self.frame.chain if self.frames and not as_main else ()
+        self.frames.append(Frame(ref, (ref.names,), None, chain))
+        path_before, loops, around, journals = self.path, self.loops, self.around, self._journals
+        breaks = self.breaks
+        self.path, self.loops, self.around, self._journals, self.breaks = ALWAYS, [], [], [], []
+        try:
+            self.block(module.tree.body)
+        finally:
+            self.frames.pop()
+            self.path, self.loops, self.around, self._journals = path_before, loops, around, journals
+            self.breaks = breaks
+        return ref
+
+    # -------------------------------------------------------------- statements
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        from ddplint.engine.statements import execute
+
+        for statement in statements:
+            if not self.path:
+                return
+            self._statements += 1
+            if self._statements > _MOST_STATEMENTS:
+                self.trace.complete = False
+                raise OutOfBudget
+            execute(self, statement)
+
+
+def _restore(where: dict[str, Value], name: str, old: Value | None) -> None:
+    if old is None:
+        where.pop(name, None)
+    else:
+        where[name] = old
+
+
+def _is_dull(value: Value) -> bool:
+    """Whether a result says nothing about ranks and holds nothing that was made."""
+    return all(
+        case.mask == EVERY_RANK
+        and isinstance(atom, Const | Sym)
+        and not atom.per_rank
+        and all(isinstance(part, Obj) and part.kind in ("list", "dict", "tuple") for part in atom.taint)
+        for case, atom in value.alternatives
+    )
+
+
+def _forget(value: Value, mark: str) -> Value:
+    if not any(case.facts for case, _ in value.alternatives):
+        return value
+    return union([Value(tuple((forget(case, mark), atom) for case, atom in value.alternatives))])
+
+
+def _differs(old: Value, new: Value) -> bool:
+    """Whether a further round may show something new: an object, a function or a literal that was not there."""
+    before = {id(atom) if isinstance(atom, Obj | Func | Class) else atom.key for atom in old.atoms()}
+    for atom in new.atoms():
+        mark = id(atom) if isinstance(atom, Obj | Func | Class) else atom.key
+        if mark not in before and not (isinstance(atom, Sym) and not atom.made_of) and not isinstance(atom, Const):
+            return True
+        if mark not in before and isinstance(atom, Const) and isinstance(atom.value, bool | None | str):
+            return True
+    return False
+
+
+def _relative(path: Path, base: Path) -> Path:
+    """The path without what holds at ``base`` anyway."""
+    common = None
+    mask = 0
+    for case in base:
+        common = case.facts if common is None else common & case.facts
+        mask |= case.mask
+    common = common or frozenset()
+    found = tuple(Case(EVERY_RANK if case.mask == mask else case.mask, case.facts - common) for case in path)
+    return ALWAYS if any(case == ALWAYS[0] for case in found) else found
+
+
+__all__ = ["Around", "Frame", "Key", "Machine", "Module", "OutOfBudget", "blend", "fact"]

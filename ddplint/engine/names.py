@@ -1,0 +1,67 @@
+"""Names: what torch calls the same thing, and which words speak of ranks."""
+
+from __future__ import annotations
+
+import re
+
+DDP = "torch.nn.parallel.DistributedDataParallel"
+DATA_PARALLEL = "torch.nn.DataParallel"
+FSDP = "torch.distributed.fsdp.FullyShardedDataParallel"
+DATA_LOADER = "torch.utils.data.DataLoader"
+DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
+SAMPLER = "torch.utils.data.Sampler"
+MODULE = "torch.nn.Module"
+
+_SAME = {
+    "torch.nn.parallel.distributed.DistributedDataParallel": DDP,
+    "apex.parallel.DistributedDataParallel": DDP,
+    "apex.parallel.distributed.DistributedDataParallel": DDP,
+    "torch.nn.parallel.DataParallel": DATA_PARALLEL,
+    "torch.nn.parallel.data_parallel.DataParallel": DATA_PARALLEL,
+    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel": FSDP,
+    "fairscale.nn.FullyShardedDataParallel": FSDP,
+    "torch.utils.data.dataloader.DataLoader": DATA_LOADER,
+    "torch.utils.data.distributed.DistributedSampler": DISTRIBUTED_SAMPLER,
+    "torch.nn.modules.Module": MODULE,
+    "torch.nn.modules.module.Module": MODULE,
+    "torch.distributed.distributed_c10d": "torch.distributed",
+}
+_PREFIXES = (
+    ("torch.utils.data.sampler.", "torch.utils.data."),
+    ("torch.utils.data.dataset.", "torch.utils.data."),
+    ("torch.utils.data.dataloader.", "torch.utils.data."),
+    ("torch.distributed.distributed_c10d.", "torch.distributed."),
+    ("torch.nn.modules.", "torch.nn."),
+    ("numpy.random.mtrand.", "numpy.random."),
+)
+
+
+def canonical(name: str) -> str:
+    """The one name used here for everything torch calls so."""
+    if name in _SAME:
+        return _SAME[name]
+    for prefix, short in _PREFIXES:
+        if name.startswith(prefix):
+            return short + name.rsplit(".", 1)[-1]
+    return name
+
+
+_RANKISH = re.compile(
+    r"(?:^|_)(?:rank|ranks|gpu|gpus?_?id|gpu_idx|device_?id|proc|proc_?id|process_?id|process_?index|node|host|"
+    r"is_?main|is_?master|is_?chief|is_?leader|is_?primary|is_?first|is_?root|is_?zero|main|master|chief|leader|primary|"
+    r"is_global_zero|is_rank_0|rank_?zero|main_?process|master_?process|shard|local)(?:$|_)|rank|master|mainproc",
+    re.IGNORECASE,
+)
+
+
+def hints_rank(name: str) -> bool:
+    """Whether an unseen value of this name may differ from rank to rank."""
+    return _RANKISH.search(name) is not None
+
+
+_SHARDING = re.compile(r"rank|world_?size|shard|num_?replicas|num_?processes|process_index|split_by_node", re.IGNORECASE)
+
+
+def hints_sharding(name: str) -> bool:
+    """Whether the name speaks of ranks, of the world size or of shards."""
+    return _SHARDING.search(name) is not None

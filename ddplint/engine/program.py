@@ -1,0 +1,129 @@
+"""Runs one file as a program: its top level as ``__main__``, then what nobody calls."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ddplint.engine.calls import Arguments, apply, call_function
+from ddplint.engine.conditions import ALWAYS
+from ddplint.engine.expressions import method
+from ddplint.engine.facts import Trace
+from ddplint.engine.machine import Frame, Machine, OutOfBudget
+from ddplint.engine.values import Class, Func, ModuleRef, Obj, one
+from ddplint.project import Project
+
+_DEEPEST_PYTHON = 12_000
+_OF_INTEREST = (
+    b"DistributedDataParallel", b"DDP", b"DataLoader", b"backward", b"save", b"state_dict", b"open(", b"dump",
+    b"Sampler", b"write_", b"barrier", b"all_reduce", b"no_sync",
+)  # fmt: skip
+
+
+def run(project: Project, entry: str) -> Trace:
+    """What the program that starts at the file ``entry`` does.
+
+    A function of that file that nothing in the project calls is taken as called, with arguments nobody knows.
+    """
+    machine = Machine(project, entry)
+    with _deep(), _without_collection():
+        try:
+            ref = machine.module(entry, as_main=True)
+            if ref is not None:
+                for _ in range(2):
+                    _uncalled(machine, ref)
+        except (OutOfBudget, RecursionError, MemoryError):
+            machine.trace.complete = False
+    return machine.trace
+
+
+def _uncalled(machine: Machine, ref: ModuleRef) -> None:
+    assert ref.module is not None
+    source, tree = ref.module.source, ref.module.tree
+    others = [path for path in machine.project.dependents(ref.path) if path != ref.path]
+    names = _names(tree)
+    for name, value in list(ref.names.items()):
+        for atom in value.atoms():
+            if isinstance(atom, Func) and atom.home is ref and id(atom.node) not in machine.called:
+                if isinstance(atom.node, ast.Lambda) or name in names or not _matters(source, atom.node):
+                    continue
+                if machine.project.mentions(name, others):
+                    continue
+                with _at_top(machine, ref):
+                    call_function(machine, atom, Arguments(), atom.node)
+            elif isinstance(atom, Class) and atom.home is ref and _matters(source, atom.node):
+                if any(id(f.node) in machine.called for f in _methods(atom)):
+                    continue
+                if name in names or machine.project.mentions(name, others):
+                    continue
+                with _at_top(machine, ref):
+                    _use(machine, atom)
+
+
+def _use(machine: Machine, cls: Class) -> None:
+    """Make an instance of a class nobody makes one of, and call what it does not call itself."""
+    made = apply(machine, one(cls), Arguments(), cls.node).only
+    if not isinstance(made, Obj):
+        return
+    inner = {node.attr for node in ast.walk(cls.node) if isinstance(node, ast.Attribute)}
+    functions = [func for func in _methods(cls) if not func.name.startswith("__")]
+    for func in [f for f in functions if f.name not in inner] + [f for f in functions if f.name in inner]:
+        if id(func.node) not in machine.called:
+            bound = method(made, func.name)
+            if bound is not None:
+                machine.path = ALWAYS
+                apply(machine, bound, Arguments(), func.node)
+
+
+def _methods(cls: Class) -> list[Func]:
+    return [atom for value in cls.attrs.values() for atom in value.atoms() if isinstance(atom, Func)]
+
+
+def _names(tree: ast.Module) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+    return found
+
+
+def _matters(source: bytes, node: ast.AST) -> bool:
+    lines = source.split(b"\n")[getattr(node, "lineno", 1) - 1 : getattr(node, "end_lineno", 1)]
+    text = b"\n".join(lines)
+    return any(word in text for word in _OF_INTEREST)
+
+
+@contextmanager
+def _at_top(machine: Machine, ref: ModuleRef) -> Iterator[None]:
+    machine.path = ALWAYS
+    machine.frames.append(Frame(ref, (ref.names,), None, ()))
+    try:
+        yield
+    finally:
+        machine.frames.pop()
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEEPEST_PYTHON))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

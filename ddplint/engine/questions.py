@@ -1,0 +1,372 @@
+"""What the rules ask about a program's trace."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ddplint.engine import facts
+from ddplint.engine.calls import UNSEEN
+from ddplint.engine.conditions import NEVER, Path, conjoin, disjoin, meets
+from ddplint.engine.names import hints_sharding
+from ddplint.engine.values import Class, Const, Lib, Obj, Ranked, Site, Sym, Value
+
+
+@dataclass(eq=False)
+class Training:
+    """A backward of a loss in which a wrapper had a part, with the loader whose batches reached it."""
+
+    backward: facts.Backward
+    wrapper: Obj
+    loader: Obj
+    path: Path
+
+
+class Program:
+    """One program's trace and what follows from it."""
+
+    def __init__(self, trace: facts.Trace) -> None:
+        self.trace = trace
+
+    @cached_property
+    def wraps(self) -> list[facts.Wrap]:
+        return list(self.trace.of(facts.Wrap))
+
+    @cached_property
+    def wrapped(self) -> Path:
+        """The cases in which the program wraps a model."""
+        path = NEVER
+        for wrap in self.wraps:
+            path = disjoin(path, wrap.path)
+        return path
+
+    @cached_property
+    def escaped(self) -> set[int]:
+        """The ids of the objects that code out of sight was given."""
+        return {id(event.thing) for event in self.trace.of(facts.Escape)}
+
+    @cached_property
+    def training(self) -> list[Training]:
+        found = []
+        for backward in self.trace.of(facts.Backward):
+            loaders = [part for part in backward.made_of if isinstance(part, Obj) and part.kind == "loader"]
+            if not loaders:
+                continue
+            loaders.sort(key=lambda thing: thing.uid)
+            for wrapper, path in self.wrappers_in(backward):
+                for loader in loaders:
+                    both = conjoin(conjoin(path, loader.path), wrapper.path)
+                    if both:
+                        found.append(Training(backward, wrapper, loader, both))
+        return found
+
+    def wrappers_in(self, backward: facts.Backward) -> list[tuple[Obj, Path]]:
+        """The wrappers whose forward had a part in what is back-propagated, with the path."""
+        found: dict[int, tuple[Obj, Path]] = {}
+        for part in backward.made_of:
+            if isinstance(part, facts.Forward) and part.module.kind == "ddp":
+                path = conjoin(backward.path, part.path)
+                thing = part.module
+            elif isinstance(part, Obj) and part.kind == "ddp":
+                thing, path = part, backward.path
+            else:
+                continue
+            if path:
+                old = found.get(id(thing))
+                found[id(thing)] = (thing, disjoin(old[1], path) if old else path)
+        return sorted(found.values(), key=lambda pair: pair[0].uid)
+
+    @cached_property
+    def spawns(self) -> list[facts.Spawn]:
+        return list(self.trace.of(facts.Spawn))
+
+    def in_parent(self, event: facts.Event) -> bool:
+        """Whether only the process that starts the ranks gets here."""
+        return not event.worker and any(meets(event.path, spawn.path) for spawn in self.spawns)
+
+    def on_many_ranks(self, event: facts.Event, path: Path | None = None) -> bool:
+        """Whether two processes of one node surely get here, in a run that wraps."""
+        if self.in_parent(event):
+            return False
+        path = conjoin(event.path if path is None else path, self.wrapped)
+        return any(case.crowded() and not case.unsure for case in path)
+
+
+# ------------------------------------------------------------------- sharding
+
+
+def samplers(loader: Obj, path: Path) -> Iterator[tuple[Obj | Sym | None, Path]]:
+    """What decides the order of a loader, innermost: samplers, None for torch's own, ``Sym`` for what is not seen."""
+    for name in ("batch_sampler", "sampler"):
+        value = loader.attrs.get(name)
+        if value is None:
+            continue
+        given = [(case, atom) for case, atom in value.within(path).alternatives]
+        found = False
+        for case, atom in given:
+            inner = conjoin(path, (case,))
+            if isinstance(atom, Const) and not atom.value:
+                continue
+            found = True
+            yield from _unwrapped(atom, inner, 4)
+        if found and not any(isinstance(atom, Const) and not atom.value for _, atom in given):
+            return
+    yield None, path
+
+
+def _unwrapped(atom: object, path: Path, depth: int) -> Iterator[tuple[Obj | Sym | None, Path]]:
+    if isinstance(atom, Obj):
+        if atom.kind == "sampler" or depth == 0:
+            yield atom, path
+            return
+        inner = []
+        args = atom.notes.get("args")
+        values = list(atom.attrs.values()) + (args.all() if args is not None else [])
+        seen = set()
+        for value in values:
+            for case, part in value.within(path).alternatives:
+                if isinstance(part, Obj) and id(part) not in seen and (part.kind == "sampler" or _is_sampler(part)):
+                    seen.add(id(part))
+                    inner.append((part, conjoin(path, (case,))))
+        if inner:
+            yield atom, path
+            for part, case_path in inner:
+                yield from _unwrapped(part, case_path, depth - 1)
+        else:
+            yield atom, path
+    elif isinstance(atom, Sym):
+        yield atom, path
+    else:
+        yield None, path
+
+
+def _is_sampler(thing: Obj) -> bool:
+    if isinstance(thing.cls, Lib):
+        return thing.cls.name.endswith("Sampler")
+    if isinstance(thing.cls, Class) and thing.kind == "instance":
+        return any(isinstance(base, Lib) and base.name.endswith("Sampler") for base in thing.cls.mro()) or (
+            thing.cls.lookup("__iter__") is not None and thing.cls.lookup("__len__") is not None
+            and "ampler" in thing.cls.name
+        )
+    return False
+
+
+def divides(value: Value | None, path: Path) -> bool | None:
+    """Whether each rank gets a part of its own of this dataset (or these indices); None where that is not seen."""
+    if value is None:
+        return False
+    answers = [_divides(atom) for _, atom in value.within(path).alternatives]
+    if any(answer is True for answer in answers):
+        return True
+    return None if any(answer is None for answer in answers) or not answers else False
+
+
+def _divides(atom: object, depth: int = 4) -> bool | None:
+    if isinstance(atom, Ranked):
+        return True
+    if isinstance(atom, Sym):
+        if atom.ranked:
+            return True
+        if UNSEEN in atom.made_of or atom.opaque:
+            return None
+        inner = [_divides(part, depth - 1) for part in atom.made_of if isinstance(part, Obj)] if depth else []
+        if any(answer is True for answer in inner):
+            return True
+        return None if any(answer is None for answer in inner) else False
+    if isinstance(atom, Obj):
+        if atom.notes.get("per_rank"):
+            return True
+        if isinstance(atom.cls, Class):
+            if speaks_of_ranks(atom.cls):
+                return None if atom.notes.get("given_rank") is None else _uses_what_it_is_given(atom)
+            if atom.cls.opaque_base or _foreign(atom.cls):
+                return None
+            if depth:
+                args = atom.notes.get("args")
+                for given in args.all() if args is not None else ():
+                    for part in given.atoms():
+                        if isinstance(part, Obj | Sym | Ranked) and _divides(part, depth - 1) is True:
+                            if isinstance(part, Obj) or (isinstance(part, Sym) and not _is_device(part)):
+                                return True
+            return False
+        if atom.kind in ("list", "tuple") and depth:
+            inner = [_divides(part, depth - 1) for v in atom.attrs.values() for part in v.atoms() if isinstance(part, Obj)]
+            return True if True in inner else None if None in inner else False
+        if atom.kind in ("dict", "instance", "list"):
+            return False
+        return None
+    return False
+
+
+def _is_device(value: Sym) -> bool:
+    return "device" in value.text
+
+
+def _foreign(cls: Class) -> bool:
+    """Whether a base comes from a library that may shard by itself."""
+    return any(
+        isinstance(base, Lib) and base.name.split(".")[0] not in ("torch", "torchvision", "builtins", "typing", "abc")
+        for base in cls.mro()
+    )
+
+
+def _uses_what_it_is_given(thing: Obj) -> bool | None:
+    """For a class that speaks of ranks: False where it only takes a rank or shard and never looks at it."""
+    assert isinstance(thing.cls, Class)
+    used = False
+    for cls in thing.cls.mro():
+        if not isinstance(cls, Class):
+            if cls.name not in ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "builtins.object"):
+                return None
+            continue
+        for function in cls.node.body:
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for statement in function.body:
+                    used = used or _mentions_rank(statement)
+    return None if used else False
+
+
+def _mentions_rank(statement: ast.stmt) -> bool:
+    """Whether a statement looks at a rank or shard; storing one away is not looking."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name | ast.Constant):
+        if all(isinstance(target, ast.Attribute) for target in statement.targets):
+            return False
+    return any(
+        hints_sharding(name)
+        for node in ast.walk(statement)
+        if (name := getattr(node, "id", None) or getattr(node, "attr", None)) and isinstance(name, str)
+    )
+
+
+def speaks_of_ranks(cls: Class) -> bool:
+    """Whether a rank, world size or shard occurs in the body of a class or of its bases in the project."""
+    for step in cls.mro():
+        if not isinstance(step, Class):
+            continue
+        known = getattr(step.node, "_speaks_of_ranks", None)
+        if known is None:
+            known = any(_names_rank(node) for node in ast.walk(step.node))
+            step.node._speaks_of_ranks = known  # type: ignore[attr-defined]
+        if known:
+            return True
+    return False
+
+
+def _names_rank(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+            return hints_sharding(name)
+        case ast.Constant(value=str(text)):
+            return text in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_PROCID")
+        case _:
+            return False
+
+
+# ------------------------------------------------------------------------ files
+
+_TAIL = re.compile(r"'([^']*)'\)*$")
+
+
+def may_be_one_file(left: Value, right: Value) -> bool:
+    """Whether two paths may name the same file, by the literal each ends with."""
+    if left.key == right.key:
+        return True
+    a, b = _tail(left), _tail(right)
+    return a is None or b is None or a == b
+
+
+def _tail(value: Value) -> str | None:
+    atom = value.only
+    if isinstance(atom, Const) and isinstance(atom.value, str):
+        return atom.value.rsplit("/", 1)[-1]
+    if isinstance(atom, Sym) and (match := _TAIL.search(atom.text)):
+        return match.group(1).rsplit("/", 1)[-1] if "text(" not in atom.text else None
+    return None
+
+
+# ------------------------------------------------------------------ attribution
+
+
+def settled_chain(event: facts.Event) -> tuple[Site, ...]:
+    """The calls that lead to an event and the event's own place, a recursion's inner calls left out."""
+    chain = [*event.chain, event.site]
+    kept: list[Site] = []
+    seen: dict[str, int] = {}
+    for site in chain:
+        here = _function_of(site)
+        if here in seen:
+            del kept[seen[here] :]
+            for name in [name for name, at in seen.items() if at >= len(kept)]:
+                del seen[name]
+        seen[here] = len(kept)
+        kept.append(site)
+    return tuple(kept)
+
+
+def _function_of(site: Site) -> str:
+    """The innermost function around a site, by file and first line."""
+    best = ""
+    size = None
+    for first, last in _functions(site.module.tree):
+        if first <= site.line <= last and (size is None or last - first < size):
+            best, size = f"{first}", last - first
+    return f"{site.module.path}:{best}"
+
+
+def _functions(tree: ast.Module) -> list[tuple[int, int]]:
+    known = getattr(tree, "_functions", None)
+    if known is None:
+        known = [
+            (node.lineno, node.end_lineno or node.lineno)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        tree._functions = known  # type: ignore[attr-defined]
+    return known  # type: ignore[no-any-return]
+
+
+def places_to_report(wrong: Iterable[facts.Event], right: Iterable[facts.Event]) -> list[tuple[Site, facts.Event]]:
+    """Where each wrong use of a construct is reported.
+
+    At the construct where every use is wrong; otherwise at the call at which the wrong route leaves the right ones.
+    """
+    good = [settled_chain(event) for event in right]
+    found: dict[Site, facts.Event] = {}
+    for event in wrong:
+        chain = settled_chain(event)
+        site = chain[-1]
+        shared = max((_common(chain, other) for other in good), default=0)
+        if shared and shared < len(chain):
+            site = chain[-1 - shared]
+        found.setdefault(site, event)
+    return list(found.items())
+
+
+def _common(left: tuple[Site, ...], right: tuple[Site, ...]) -> int:
+    count = 0
+    for a, b in zip(reversed(left), reversed(right), strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def first_of_arms(events: list[facts.Event]) -> list[facts.Event]:
+    """Of events in exclusive arms of one test, the first in the source."""
+    kept: list[facts.Event] = []
+    for event in sorted(events, key=lambda e: (e.site.module.path, e.site.line)):
+        exclusive = [
+            other
+            for other in kept
+            if other.site != event.site
+            and other.site.module.path == event.site.module.path
+            and other.chain == event.chain
+            and other.loops == event.loops
+            and not meets(other.path, event.path)
+        ]
+        if not exclusive:
+            kept.append(event)
+    return kept

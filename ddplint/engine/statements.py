@@ -1,0 +1,262 @@
+"""What each kind of statement does to the machine."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ddplint.engine import facts
+from ddplint.engine.calls import enter, instantiate_class_body, iterate
+from ddplint.engine.conditions import ALWAYS, NEVER, Key, Path, conjoin, disjoin, fact
+from ddplint.engine.expressions import assign, binary, evaluate, function, imported, pattern, test
+from ddplint.engine.machine import Machine
+from ddplint.engine.values import NONE, Class, Const, Lib, Obj, Sym, Value, blend, one, union
+
+
+_MOST_FACTS = 30
+"""How many facts a path collects before further tests are no longer remembered."""
+
+
+def execute(m: Machine, node: ast.stmt) -> None:
+    match node:
+        case ast.Expr():
+            evaluate(m, node.value)
+        case ast.Assign():
+            value = evaluate(m, node.value)
+            for target in node.targets:
+                assign(m, target, value)
+        case ast.AnnAssign():
+            if node.value is not None:
+                assign(m, node.target, evaluate(m, node.value))
+        case ast.AugAssign():
+            _augment(m, node)
+        case ast.Return():
+            value = evaluate(m, node.value) if node.value is not None else NONE
+            if len(m.loops) > m.frame.loops:
+                m.record(facts.Leave, node, statement="return", loop=m.loops[-1])
+            m.ret(node, value)
+        case ast.If():
+            yes, no = test(m, node.test)
+            if any(len(case.facts) > _MOST_FACTS for case in m.path):
+                yes, no = yes and ALWAYS, no and ALWAYS
+            m.fork([(yes, lambda: m.block(node.body)), (no, lambda: m.block(node.orelse))])
+        case ast.For() | ast.AsyncFor():
+            _for(m, node)
+        case ast.While():
+            _while(m, node)
+        case ast.With() | ast.AsyncWith():
+            _with(m, node.items, node.body)
+        case ast.Try():
+            _try(m, node)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            m.write(m.frame.names, node.name, function(m, node))
+        case ast.ClassDef():
+            _class(m, node)
+        case ast.Import() | ast.ImportFrom():
+            imported(m, node)
+        case ast.Global():
+            m.frame.globals.update(node.names)
+        case ast.Nonlocal():
+            m.frame.nonlocals.update(node.names)
+        case ast.Raise():
+            if node.exc is not None:
+                evaluate(m, node.exc)
+            m.die()
+        case ast.Break():
+            m.leave(node, "break")
+        case ast.Continue():
+            m.leave(node, "continue")
+        case ast.Assert():
+            yes, _ = test(m, node.test)
+            path = conjoin(m.path, yes)
+            if path:
+                m.path = path
+        case ast.Match():
+            _match(m, node)
+        case ast.Delete():
+            for target in node.targets:
+                if isinstance(target, ast.Subscript):
+                    evaluate(m, target.value)
+        case _ if isinstance(node, getattr(ast, "TryStar", ())):
+            _try(m, node)
+        case _:
+            pass
+
+
+def _augment(m: Machine, node: ast.AugAssign) -> None:
+    load = _as_load(node.target)
+    old = evaluate(m, load)
+    more = evaluate(m, node.value)
+    grown = [atom for atom in old.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
+    if grown and isinstance(node.op, ast.Add):
+        for thing in grown:
+            for extra in more.atoms():
+                if isinstance(extra, Obj) and extra.kind in ("list", "tuple"):
+                    for element in extra.attrs.values():
+                        merged = union([thing.attrs["*"], element]) if "*" in thing.attrs else element
+                        m.write(thing.attrs, "*", merged)
+            thing.notes["loose"] = True
+        return
+    value = binary(m, node.op, old, more)
+    if m.loops and all(isinstance(atom, Sym | Const) for atom in value.atoms()) and not isinstance(value.constant(), str):
+        target = ast.unparse(node.target)
+        taint = value.taint
+        value = one(
+            Sym(
+                f"{target} counted {m.loops[-1].mark}",
+                ranked=value.per_rank,
+                counter=not taint and isinstance(node.op, ast.Add | ast.Sub),
+                opaque=False,
+                made_of=taint,
+            )
+        )
+    elif isinstance(node.op, ast.Add | ast.Sub) and isinstance(node.target, ast.Attribute) and not value.taint:
+        # an attribute that a method adds to counts the calls of the method
+        value = one(Sym(f"{ast.unparse(node.target)} counted", ranked=value.per_rank, counter=True, opaque=False))
+    assign(m, node.target, value)
+
+
+def _as_load(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Name():
+            return ast.copy_location(ast.Name(node.id, ast.Load()), node)
+        case ast.Attribute():
+            return ast.copy_location(ast.Attribute(node.value, node.attr, ast.Load()), node)
+        case ast.Subscript():
+            return ast.copy_location(ast.Subscript(node.value, node.slice, ast.Load()), node)
+        case _:
+            return node
+
+
+def _for(m: Machine, node: ast.For | ast.AsyncFor) -> None:
+    value = evaluate(m, node.iter)
+
+    def body(element: Value) -> None:
+        assign(m, node.target, element)
+        m.block(node.body)
+
+    iterate(m, node, node.iter, value, body)
+    if node.orelse and m.path:
+        m.block(node.orelse)
+
+
+def _while(m: Machine, node: ast.While) -> None:
+    yes, no = test(m, node.test)
+    if not conjoin(m.path, yes):
+        m.block(node.orelse)
+        return
+    endless = not no
+
+    def body(turn: facts.Loop) -> None:
+        yes, _ = test(m, node.test)
+        path = conjoin(m.path, yes)
+        if not path:
+            path = m.path
+        if any(key.counts for case in yes for key, _ in case.facts):
+            path = m.path
+        m.path = path
+        m.block(node.body)
+
+    m.loop(node, body, endless=endless)
+    if node.orelse and m.path:
+        m.block(node.orelse)
+
+
+def _with(m: Machine, items: list[ast.withitem], body: list[ast.stmt]) -> None:
+    if not items:
+        m.block(body)
+        return
+    item = items[0]
+    value = evaluate(m, item.context_expr)
+
+    def rest(entered: Value) -> None:
+        if item.optional_vars is not None:
+            assign(m, item.optional_vars, entered)
+        _with(m, items[1:], body)
+
+    enter(m, item.context_expr, value, rest)
+
+
+def _try(m: Machine, node: ast.Try) -> None:
+    before = m.path
+    m.block(node.body)
+    arms: list[tuple[Path, Callable[[], None]]] = []
+    finished = m.path
+    key = Key(f"exception at {m.frame.home.path}:{node.lineno}")
+
+    def went_well() -> None:
+        m.path = conjoin(finished, fact(key, False)) or finished
+        if node.orelse and m.path:
+            m.block(node.orelse)
+
+    restarts = {name for handler in node.handlers for name in _caught(handler)}
+    if finished:
+        arms.append((fact(key, False), went_well))
+    else:
+        arms.append((fact(key, False), lambda: setattr(m, "path", NEVER)))
+    for number, handler in enumerate(node.handlers):
+        which = Key(f"handler {number} at {m.frame.home.path}:{node.lineno}")
+
+        def handle(handler: ast.ExceptHandler = handler) -> None:
+            if handler.name:
+                m.write(m.frame.names, handler.name, one(Sym(f"exception {handler.name}")))
+            m.block(handler.body)
+
+        assumed = fact(key, True)
+        if len(node.handlers) > 1:
+            assumed = conjoin(assumed, fact(which, True))
+        arms.append((assumed, handle))
+    m.path = before
+    if node.handlers:
+        m.fork(arms)
+    else:
+        m.path = finished
+        if node.orelse and m.path:
+            m.block(node.orelse)
+    del restarts
+    if node.finalbody:
+        after = m.path
+        m.path = after or before
+        m.block(node.finalbody)
+        m.path = m.path if after else NEVER
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    if handler.type is None:
+        return {"BaseException"}
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return {name.id for name in types if isinstance(name, ast.Name)}
+
+
+def _class(m: Machine, node: ast.ClassDef) -> None:
+    m.write(m.frame.names, node.name, instantiate_class_body(m, node))
+
+
+def _match(m: Machine, node: ast.Match) -> None:
+    subject = evaluate(m, node.subject)
+    remaining: Path = ALWAYS
+    arms: list[tuple[Path, Callable[[], None]]] = []
+    for case in node.cases:
+        yes, no, bindings = pattern(m, case.pattern, subject)
+        if case.guard is not None:
+            guard_yes, guard_no = test(m, case.guard)
+            no = disjoin(no, conjoin(yes, guard_no))
+            yes = conjoin(yes, guard_yes)
+        assumed = conjoin(remaining, yes)
+        if assumed:
+
+            def run(case: ast.match_case = case, bindings: dict[str, Value] = bindings) -> None:
+                for name, value in bindings.items():
+                    m.write(m.frame.names, name, value)
+                m.block(case.body)
+
+            arms.append((assumed, run))
+        remaining = conjoin(remaining, no)
+        if not remaining:
+            break
+    if remaining:
+        arms.append((remaining, lambda: None))
+    m.fork(arms)
+
+
+__all__ = ["Class", "Lib", "blend", "execute"]

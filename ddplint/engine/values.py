@@ -1,0 +1,516 @@
+"""What an expression may be: alternatives, each under the case in which it is that."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, WORLD, Case, Key, Path, conjoin, fact, simplify, weakest
+
+if TYPE_CHECKING:
+    from ddplint.project import Module
+
+_LONGEST_KEY = 160
+_MOST_ALTERNATIVES = 16
+
+
+class Atom:
+    """One thing a value can be."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> str:
+        """A text that is equal for what is equal, and stable from run to run."""
+        raise NotImplementedError
+
+    @property
+    def per_rank(self) -> bool:
+        """Whether ranks hold different values."""
+        return False
+
+    @property
+    def taint(self) -> frozenset[Any]:
+        """The things it was made of: objects, forwards, state dicts, loads."""
+        return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Atom):
+    """A literal. ``soft``: a default that configuration may change."""
+
+    value: Any
+    soft: bool = False
+
+    @property
+    def key(self) -> str:
+        text = repr(self.value)
+        return text if len(text) < _LONGEST_KEY else _digest(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(Atom):
+    """A number (or truth) known for each rank: the rank itself and what is computed from it."""
+
+    values: tuple[Any, ...]
+    role: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.role}{self.values}"
+
+    @property
+    def per_rank(self) -> bool:
+        return len(set(self.values)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sym(Atom):
+    """Something unknown, with what is known about it.
+
+    ``opaque``: it comes from where the analysis cannot see. ``counter``: it counts rounds, steps or batches.
+    """
+
+    text: str
+    ranked: bool = False
+    counter: bool = False
+    opaque: bool = True
+    made_of: frozenset[Any] = frozenset()
+
+    @property
+    def key(self) -> str:
+        return self.text
+
+    @property
+    def per_rank(self) -> bool:
+        return self.ranked
+
+    @property
+    def taint(self) -> frozenset[Any]:
+        return self.made_of
+
+
+@dataclass(frozen=True, slots=True)
+class Lib(Atom):
+    """A name of a library, by its full dotted name."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class ModuleRef(Atom):
+    """A module of the project (or a folder of it, without ``module``)."""
+
+    path: str
+    module: Module | None
+    names: dict[str, Value] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    busy: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"module {self.path}"
+
+
+@dataclass(eq=False, slots=True)
+class Func(Atom):
+    """A function or lambda of the project, with the scopes it was made in."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    home: ModuleRef
+    scopes: tuple[dict[str, Value], ...]
+    defaults: dict[str, Value]
+    owner: Class | None = None
+    decorators: tuple[Value, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+    @property
+    def key(self) -> str:
+        return f"{self.home.path}:{self.node.lineno}:{self.node.col_offset}"
+
+
+@dataclass(eq=False, slots=True)
+class Class(Atom):
+    """A class of the project."""
+
+    node: ast.ClassDef
+    home: ModuleRef
+    bases: tuple[Value, ...]
+    attrs: dict[str, Value]
+    keywords: dict[str, Value] = field(default_factory=dict)
+    decorators: tuple[Value, ...] = ()
+    fields: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def key(self) -> str:
+        return f"{self.home.path}:{self.node.lineno}:{self.node.name}"
+
+    def mro(self) -> Iterator[Class | Lib]:
+        """Itself and its bases, depth first; an unknown base is left out."""
+        yield from self._mro(set())
+
+    def _mro(self, seen: set[int]) -> Iterator[Class | Lib]:
+        if id(self) in seen or len(seen) > 40:
+            return
+        seen.add(id(self))
+        yield self
+        for base in self.bases:
+            for _, atom in base.alternatives:
+                if isinstance(atom, Class):
+                    yield from atom._mro(seen)
+                elif isinstance(atom, Lib):
+                    yield atom
+
+    @property
+    def opaque_base(self) -> bool:
+        """Whether a base is out of sight."""
+        return any(
+            isinstance(atom, Sym) for c in self.mro() if isinstance(c, Class) for b in c.bases for atom in b.atoms()
+        )
+
+    def lookup(self, name: str) -> Value | None:
+        for cls in self.mro():
+            if isinstance(cls, Class) and name in cls.attrs:
+                return cls.attrs[name]
+        return None
+
+    def derives(self, names: Iterable[str]) -> str | None:
+        """The first library base among ``names``."""
+        wanted = set(names)
+        return next((c.name for c in self.mro() if isinstance(c, Lib) and c.name in wanted), None)
+
+
+@dataclass(eq=False, slots=True)
+class Obj(Atom):
+    """A thing made at one place: an instance, a container, a loader, a wrapper. Its attributes can be written."""
+
+    uid: int
+    kind: str
+    cls: Class | Lib | None
+    attrs: dict[str, Value]
+    site: Site | None = None
+    path: Path = ALWAYS
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"#{self.uid}"
+
+    @property
+    def per_rank(self) -> bool:
+        return bool(self.notes.get("per_rank"))
+
+    @property
+    def taint(self) -> frozenset[Any]:
+        if self.kind in _CONTAINERS:
+            return self._parts(3)
+        return frozenset({self})
+
+    def _parts(self, depth: int) -> frozenset[Any]:
+        """Itself and what its elements are made of."""
+        found: set[Any] = {self, *self.notes.get("states", ())}
+        for value in self.attrs.values():
+            for _, atom in value.alternatives:
+                if isinstance(atom, Obj):
+                    found |= atom._parts(depth - 1) if atom.kind in _CONTAINERS and depth else {atom}
+                else:
+                    found |= atom.taint
+        return frozenset(found)
+
+
+_CONTAINERS = frozenset({"tuple", "list", "dict", "set", "file"})
+
+
+@dataclass(eq=False, slots=True)
+class Bound(Atom):
+    """A method together with its object (``func`` None: a method of a library object)."""
+
+    self: Atom
+    name: str
+    func: Func | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.self.key}.{self.name}"
+
+    @property
+    def taint(self) -> frozenset[Any]:
+        return self.self.taint
+
+
+@dataclass(eq=False, slots=True)
+class Partial(Atom):
+    """``functools.partial``."""
+
+    func: Value
+    args: list[Value]
+    keywords: dict[str, Value]
+
+    @property
+    def key(self) -> str:
+        return f"partial {self.func.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Super(Atom):
+    """``super()`` in a method of ``owner`` on ``self``."""
+
+    owner: Class
+    self: Atom
+
+    @property
+    def key(self) -> str:
+        return f"super {self.owner.key}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A node of a module."""
+
+    module: Module
+    node: ast.AST
+
+    @property
+    def line(self) -> int:
+        return getattr(self.node, "lineno", 1)
+
+    @property
+    def place(self) -> tuple[str, int, int, int, int]:
+        """File, line, column, end line and end column: the same in every run over the same text."""
+        node: Any = self.node
+        return (
+            self.module.path,
+            getattr(node, "lineno", 1),
+            getattr(node, "col_offset", 0),
+            getattr(node, "end_lineno", 1) or 1,
+            getattr(node, "end_col_offset", 0) or 0,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Site) and (other.node is self.node or other.place == self.place)
+
+    def __hash__(self) -> int:
+        return hash(self.place)
+
+
+Alternative = tuple[Case, Atom]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A set of alternatives. Never empty: what cannot be has the value ``NOTHING``."""
+
+    alternatives: tuple[Alternative, ...]
+
+    def atoms(self) -> Iterator[Atom]:
+        for _, atom in self.alternatives:
+            yield atom
+
+    def within(self, path: Path) -> Value:
+        """The alternatives that can hold on ``path``."""
+        if len(self.alternatives) == 1 and not self.alternatives[0][0].facts:
+            return self
+        kept = tuple(alt for alt in self.alternatives if any(alt[0].both(case) is not None for case in path))
+        return self if len(kept) == len(self.alternatives) else Value(kept)
+
+    @property
+    def only(self) -> Atom | None:
+        """The one atom it can be, if it is one."""
+        first = self.alternatives[0][1] if self.alternatives else None
+        return first if all(atom is first or atom == first for atom in self.atoms()) else None
+
+    @property
+    def key(self) -> str:
+        parts = []
+        for _, atom in self.alternatives:
+            if atom.key not in parts:
+                parts.append(atom.key)
+        text = "|".join(parts)
+        return text if len(text) < _LONGEST_KEY else _digest(text)
+
+    @property
+    def taint(self) -> frozenset[Any]:
+        found: frozenset[Any] = frozenset()
+        for atom in self.atoms():
+            found |= atom.taint
+        return found
+
+    @property
+    def per_rank(self) -> bool:
+        return any(atom.per_rank for atom in self.atoms()) or len({case.mask for case, _ in self.alternatives}) > 1
+
+    @property
+    def counter(self) -> bool:
+        return any(isinstance(atom, Sym) and atom.counter for atom in self.atoms())
+
+    @property
+    def opaque(self) -> bool:
+        return any(isinstance(atom, Sym) and atom.opaque for atom in self.atoms())
+
+    def constant(self) -> Any:
+        """The literal it is, or ``...`` where it is not one literal."""
+        atom = self.only
+        return atom.value if isinstance(atom, Const) else ...
+
+
+NOTHING = Value(())
+
+
+def one(atom: Atom) -> Value:
+    return Value(((_ANY, atom),))
+
+
+_ANY = Case()
+NONE = one(Const(None))
+TRUE = one(Const(True))
+FALSE = one(Const(False))
+
+
+def const(value: Any) -> Value:
+    if value is None:
+        return NONE
+    if value is True:
+        return TRUE
+    if value is False:
+        return FALSE
+    return one(Const(value))
+
+
+def union(values: Iterable[Value]) -> Value:
+    """All alternatives of all values, equal ones joined; bounded."""
+    gathered: dict[Any, list[Case]] = {}
+    atoms: dict[Any, Atom] = {}
+    for value in values:
+        for case, atom in value.alternatives:
+            mark = atom if not isinstance(atom, Const) else (type(atom.value), atom.soft, atom.key)
+            gathered.setdefault(mark, []).append(case)
+            atoms.setdefault(mark, atom)
+    alternatives: list[Alternative] = []
+    for mark, cases in gathered.items():
+        for case in simplify(cases) if len(cases) > 1 else cases:
+            alternatives.append((case, atoms[mark]))
+    if len(alternatives) > _MOST_ALTERNATIVES:
+        alternatives = [(weakest(cases), atoms[mark]) for mark, cases in gathered.items()]
+        if len(alternatives) > _MOST_ALTERNATIVES:
+            rest = Value(tuple(alternatives[_MOST_ALTERNATIVES - 1 :]))
+            lost = blend("many", [rest])
+            alternatives = [*alternatives[: _MOST_ALTERNATIVES - 1], (_ANY, lost)]
+    return Value(tuple(alternatives))
+
+
+def under(value: Value, path: Path) -> Value:
+    """The value as it is on ``path``: every alternative carries the path's cases."""
+    if path is ALWAYS or path == ALWAYS:
+        return value
+    found: list[Alternative] = []
+    for case, atom in value.alternatives:
+        for other in path:
+            if (both := case.both(other)) is not None:
+                found.append((both, atom))
+    return union([Value(tuple(found))]) if len(found) > len(value.alternatives) else Value(tuple(found))
+
+
+def blend(operation: str, values: Iterable[Value], opaque: bool | None = None) -> Sym:
+    """The unknown result of an operation on values: made of what they were made of."""
+    values = list(values)
+    taint: frozenset[Any] = frozenset()
+    for value in values:
+        taint |= value.taint
+    text = f"{operation}({', '.join(v.key for v in values)})"
+    if len(text) > _LONGEST_KEY:
+        text = f"{operation}({_digest(text)})" + _marks(text)
+    return Sym(
+        text,
+        ranked=any(v.per_rank for v in values),
+        counter=any(v.counter for v in values),
+        opaque=any(v.opaque for v in values) if opaque is None else opaque,
+        made_of=taint,
+    )
+
+
+def split(value: Value) -> tuple[Path, Path]:
+    """The paths on which the value is true, and on which it is false."""
+    truthy: list[Case] = []
+    falsy: list[Case] = []
+    for case, atom in value.alternatives:
+        yes, no = truth(atom)
+        truthy += conjoin((case,), yes)
+        falsy += conjoin((case,), no)
+    return (simplify(truthy) if len(truthy) > 1 else tuple(truthy)), (
+        simplify(falsy) if len(falsy) > 1 else tuple(falsy)
+    )
+
+
+def truth(atom: Atom) -> tuple[Path, Path]:
+    match atom:
+        case Const(value, soft):
+            if soft:
+                key = Key(f"default {value!r}")
+                return fact(key, True), fact(key, False)
+            return (ALWAYS, NEVER) if value else (NEVER, ALWAYS)
+        case Ranked(values):
+            mask = sum(1 << rank for rank, value in enumerate(values) if value)
+            yes = (Case(mask),) if mask else NEVER
+            no = (Case(EVERY_RANK & ~mask),) if mask != EVERY_RANK else NEVER
+            return (ALWAYS if mask == EVERY_RANK else yes), (ALWAYS if not mask else no)
+        case Sym():
+            key = Key(atom.text, atom.ranked, atom.counter)
+            return fact(key, True), fact(key, False)
+        case Obj(kind="list" | "dict" | "tuple" | "set"):
+            if atom.attrs or atom.notes.get("loose"):
+                if atom.notes.get("loose"):
+                    key = Key(f"{atom.key} is not empty")
+                    return fact(key, True), fact(key, False)
+                return ALWAYS, NEVER
+            return NEVER, ALWAYS
+        case _:
+            return ALWAYS, NEVER
+
+
+def boolean(yes: Path, no: Path) -> Value:
+    """A truth that holds on ``yes`` and fails on ``no``."""
+    if not no:
+        return TRUE
+    if not yes:
+        return FALSE
+    return Value(tuple((case, Const(True)) for case in yes) + tuple((case, Const(False)) for case in no))
+
+
+def per_rank_values(atom: Atom) -> tuple[Any, ...] | None:
+    """What each rank holds, for a literal or a ranked number."""
+    if isinstance(atom, Ranked):
+        return atom.values
+    if isinstance(atom, Const) and not atom.soft:
+        return (atom.value,) * WORLD
+    return None
+
+
+def harden(value: Value) -> Value:
+    """The value with its defaults taken as they stand."""
+    if not any(isinstance(a, Const) and a.soft for a in value.atoms()):
+        return value
+    return Value(tuple((c, replace(a, soft=False) if isinstance(a, Const) else a) for c, a in value.alternatives))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def _marks(text: str) -> str:
+    """The loop marks in a text that is cut, so that they can still be found."""
+    found = {part[: part.find(";")] for part in text.split("loop@")[1:] if ";" in part}
+    return "".join(f" loop@{mark};" for mark in sorted(found)[:6])

@@ -1,0 +1,23 @@
+"""The registry: every rule ddplint knows, in the order of its message ids."""
+
+from __future__ import annotations
+
+from ddplint.rules.base import Rule
+from ddplint.rules.missing_distributed_sampler import RULE as MISSING_DISTRIBUTED_SAMPLER
+from ddplint.rules.missing_set_epoch import RULE as MISSING_SET_EPOCH
+from ddplint.rules.unguarded_save import RULE as UNGUARDED_SAVE
+from ddplint.rules.wasted_gradient_sync import RULE as WASTED_GRADIENT_SYNC
+from ddplint.rules.wrap_before_move import RULE as WRAP_BEFORE_MOVE
+from ddplint.rules.wrapper_state_dict import RULE as WRAPPER_STATE_DICT
+
+RULES: tuple[Rule, ...] = (
+    MISSING_DISTRIBUTED_SAMPLER,
+    MISSING_SET_EPOCH,
+    WRAPPER_STATE_DICT,
+    UNGUARDED_SAVE,
+    WRAP_BEFORE_MOVE,
+    WASTED_GRADIENT_SYNC,
+)
+BY_SYMBOL = {rule.symbol: rule for rule in RULES}
+
+__all__ = ["BY_SYMBOL", "RULES", "Rule"]

@@ -1,0 +1,73 @@
+"""What every rule is made of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ddplint.engine import facts
+from ddplint.engine.questions import Program
+from ddplint.engine.values import Obj, Site
+from ddplint.findings import Confidence, Finding, Span
+
+Check = Callable[[Sequence[Program]], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the outside needs to know of a rule.
+
+    ``message`` is pylint's message template (``%s`` places are filled by ``Finding.details``);
+    ``description`` is what ``--help-msg`` prints; ``check`` finds the rule's mistakes in the programs that share files.
+    """
+
+    id: str
+    symbol: str
+    message: str
+    description: str
+    check: Check
+    default_enabled: bool = True
+
+
+def finding(
+    symbol: str, site: Site, details: Iterable[str], others: Iterable[Site] = (), branch: bool = False
+) -> Finding:
+    """A finding at ``site``; ``others`` are the other places its evidence stands at."""
+    there = [other for other in others if other.module.path != site.module.path]
+    confidence = Confidence.INFERENCE if there else Confidence.CONTROL_FLOW if branch else Confidence.HIGH
+    return Finding(symbol, site.module.path, span(site), tuple(details), confidence)
+
+
+def span(site: Site) -> Span:
+    """The token to underline: of a call, from its start to the end of what is called."""
+    node = site.node
+    end: ast.AST = node.func if isinstance(node, ast.Call) else node
+    lines = site.module.source.split(b"\n")
+    line, end_line = getattr(node, "lineno", 1), getattr(end, "end_lineno", 1) or 1
+    return Span(
+        line,
+        _column(lines, line, getattr(node, "col_offset", 0)),
+        end_line,
+        _column(lines, end_line, getattr(end, "end_col_offset", 0) or 0),
+    )
+
+
+def _column(lines: list[bytes], line: int, offset: int) -> int:
+    """A column in characters, from one in bytes of UTF-8."""
+    text = lines[line - 1] if line <= len(lines) else b""
+    return offset if text.isascii() else len(text[:offset].decode("utf-8", "replace"))
+
+
+def place(site: Site | None, seen_from: Site) -> str:
+    """How a message names another place: ``line 12``, or ``train.py:41`` in another file."""
+    if site is None:
+        return "elsewhere"
+    if site.module.path == seen_from.module.path:
+        return f"line {site.line}"
+    return f"{site.module.display}:{site.line}"
+
+
+def wrapped_at(wrapper: Obj, seen_from: Site) -> str:
+    event = wrapper.notes.get("wrap")
+    return place(event.site if isinstance(event, facts.Wrap) else wrapper.site, seen_from)

@@ -1,0 +1,144 @@
+"""ddp-missing-set-epoch: the sampler draws the same order in every epoch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ddplint.engine import facts
+from ddplint.engine.conditions import Path, conjoin, meets
+from ddplint.engine.questions import Program, samplers
+from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value
+from ddplint.findings import Finding
+from ddplint.rules.base import Rule, finding, place
+
+SYMBOL = "ddp-missing-set-epoch"
+
+
+def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    for program in programs:
+        seen: set[tuple[int, int]] = set()
+        for training in program.training:
+            loader = training.loader
+            if id(loader) in program.escaped or not program.on_many_ranks(training.backward, training.path):
+                continue
+            passes = _training_passes(program, loader, training.path)
+            for sampler, path in samplers(loader, training.path):
+                if not isinstance(sampler, Obj) or id(sampler) in program.escaped:
+                    continue
+                if (id(sampler), id(loader)) in seen or sampler.site is None:
+                    continue
+                if not _shuffles_by_epoch(sampler, path):
+                    continue
+                why = _repeats_its_order(program, sampler, passes, path)
+                if why is None:
+                    continue
+                seen.add((id(sampler), id(loader)))
+                at = place(passes[-1].site, sampler.site)
+                yield finding(SYMBOL, sampler.site, (why.format(at=at),), [p.site for p in passes])
+
+
+def _training_passes(program: Program, loader: Obj, path: Path) -> list[facts.Iterate]:
+    return [e for e in program.trace.of(facts.Iterate) if e.loader is loader and e.grad and meets(e.path, path)]
+
+
+def _shuffles_by_epoch(sampler: Obj, path: Path) -> bool:
+    """Whether it draws a new order for each epoch it is told, and only then."""
+    if sampler.kind == "sampler":
+        if isinstance(sampler.cls, Class) and not _keeps_seeding(sampler.cls):
+            return False
+        shuffle = sampler.attrs.get("shuffle")
+        if isinstance(sampler.cls, Class) and not sampler.notes.get("initialised"):
+            return False
+        if shuffle is None:
+            return True
+        answers = [atom for _, atom in shuffle.within(path).alternatives]
+        return bool(answers) and all(isinstance(a, Const) and bool(a.value) for a in answers)
+    return isinstance(sampler.cls, Class) and _draws_by_own_epoch(sampler.cls)
+
+
+def _method(cls: Class, name: str) -> ast.AST | None:
+    value = cls.lookup(name)
+    atom = value.only if value is not None else None
+    return getattr(atom, "node", None)
+
+
+def _keeps_seeding(cls: Class) -> bool:
+    """Whether a subclass still orders its indices as DistributedSampler does, by seed and epoch."""
+    own = _method(cls, "__iter__")
+    if own is None:
+        return True
+    names = {getattr(node, "attr", getattr(node, "id", None)) for node in ast.walk(own)}
+    return "epoch" in names or "super" in names
+
+
+def _draws_by_own_epoch(cls: Class) -> bool:
+    """A project's sampler that seeds its order with its attribute ``epoch`` and never counts that up itself."""
+    own = _method(cls, "__iter__")
+    if own is None or not any(isinstance(b, Lib) and b.name.endswith("Sampler") for b in cls.mro()):
+        return False
+    reads = writes = False
+    for node in ast.walk(own):
+        if isinstance(node, ast.Attribute) and node.attr == "epoch":
+            reads = reads or isinstance(node.ctx, ast.Load)
+            writes = writes or isinstance(node.ctx, ast.Store)
+    return reads and not writes and _method(cls, "set_epoch") is not None
+
+
+def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterate], path: Path) -> str | None:
+    """Why a later pass sees the order of an earlier one; None where it does not, or that cannot be told."""
+    replayed = [e for e in passes if e.replay]
+    if replayed:
+        return (
+            f"{replayed[0].replay} at {{at}} keeps the first pass over the loader and replays it; "
+            "iterate the loader anew in each epoch, and call sampler.set_epoch(epoch) before it"
+        )
+    told = [
+        e
+        for e in program.trace.of(facts.SetEpoch)
+        if e.sampler is sampler and meets(e.path, path) and _changes(e.epoch)
+    ]
+    built_in = set(sampler.notes.get("loops", ()))
+    again = [[loop for loop in e.loops if loop.repeats] for e in passes]
+    for event, loops in zip(passes, again, strict=True):
+        outside = [loop for loop in loops if loop not in built_in]
+        if outside:
+            if any(set(outside) & set(e.loops) for e in told):
+                return None
+            continue
+        if loops and not _seeded_by_loop(sampler) and not told:
+            return (
+                "it is built anew in each epoch of the loop around {at} and so begins at epoch 0 each time; "
+                "call sampler.set_epoch(epoch) on it before the loader is iterated"
+            )
+        del event
+    if any([loop for loop in loops if loop not in built_in] for loops in again):
+        text = "the passes over its loader at {at} are repeated and no call of set_epoch reaches it in between"
+        return text + "; write sampler.set_epoch(epoch) at the start of each epoch"
+    return None
+
+
+def _changes(epoch: Value) -> bool:
+    return not all(isinstance(atom, Const) for atom in epoch.atoms())
+
+
+def _seeded_by_loop(sampler: Obj) -> bool:
+    args = sampler.notes.get("args")
+    seed = sampler.attrs.get("seed")
+    values = [seed] if seed is not None else list(args.all()) if args is not None and isinstance(sampler.cls, Class) else []
+    return any(isinstance(atom, Sym) and (atom.counter or "loop@" in atom.text) for v in values for atom in v.atoms())
+
+
+RULE = Rule(
+    id="W7102",
+    symbol=SYMBOL,
+    message="This sampler shuffles the same way in every epoch, and each rank keeps the same share: %s",
+    description=(
+        "A shuffling DistributedSampler seeds its permutation with its seed and its epoch. Without set_epoch the epoch "
+        "stays 0: every epoch draws the same order, and each rank sees the same share of the samples each time. Call "
+        "sampler.set_epoch(epoch) at the start of each epoch, before the loader is iterated."
+    ),
+    check=check,
+)
+
+__all__ = ["RULE", "conjoin"]

@@ -1,0 +1,68 @@
+"""ddp-unguarded-save: every rank writes one path at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from ddplint.engine import facts
+from ddplint.engine.calls import UNSEEN
+from ddplint.engine.conditions import meets
+from ddplint.engine.questions import Program, first_of_arms, places_to_report
+from ddplint.engine.values import Site
+from ddplint.findings import Finding
+from ddplint.rules.base import Rule, finding, place
+
+SYMBOL = "ddp-unguarded-save"
+
+
+def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    wrong: dict[Site, list[facts.Event]] = defaultdict(list)
+    right: dict[Site, list[facts.Event]] = defaultdict(list)
+    wraps: dict[int, Program] = {}
+    for program in programs:
+        if not program.wraps:
+            continue
+        for save in first_of_arms(list(program.trace.of(facts.Save))):
+            assert isinstance(save, facts.Save)
+            wraps[id(save)] = program
+            if _one_file(save) and program.on_many_ranks(save):
+                wrong[save.site].append(save)
+            elif meets(save.path, program.wrapped):
+                right[save.site].append(save)
+    for construct, events in wrong.items():
+        for site, event in places_to_report(events, right[construct]):
+            assert isinstance(event, facts.Save)
+            written = "" if site == construct else f" (written at {place(construct, site)})"
+            first = wraps[id(event)].wraps[0].site
+            details = (_what(event.how), written, place(first, site))
+            yield finding(SYMBOL, site, details, [construct, *event.chain], branch=True)
+
+
+def _one_file(save: facts.Save) -> bool:
+    """Whether the file is the same one for every rank, as far as can be seen."""
+    return not save.file.per_rank and UNSEEN not in save.file.taint
+
+
+def _what(how: str) -> str:
+    if how == "open":
+        return "This file is opened for writing"
+    if how in ("os.remove", "os.unlink", "shutil.rmtree", "Path.unlink", "Path.rmdir"):
+        return f"This file is removed ({how})"
+    return f"This file is written ({how})"
+
+
+RULE = Rule(
+    id="W7104",
+    symbol=SYMBOL,
+    message=(
+        "%s by every rank at once%s: the model is wrapped at %s, and no test of the rank stands over it. The last writer "
+        "wins, and writers of different sizes leave a corrupt file. Put it under 'if dist.get_rank() == 0:'"
+    ),
+    description=(
+        "Code that every rank runs writes to one path. Where the contents differ the last writer wins and the rest is "
+        "lost; where the sizes differ the file can be corrupt. Let one rank write: 'if dist.get_rank() == 0:', or give "
+        "each rank a path of its own."
+    ),
+    check=check,
+)

@@ -1,0 +1,152 @@
+"""ddp-wasted-gradient-sync: every micro-batch reduces gradients where one reduce a step would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ddplint.engine import facts
+from ddplint.engine.conditions import Path, conjoin, meets
+from ddplint.engine.questions import Program
+from ddplint.engine.values import Obj, Site
+from ddplint.findings import Finding
+from ddplint.rules.base import Rule, finding, place, wrapped_at
+
+SYMBOL = "ddp-wasted-gradient-sync"
+_FLAG = "require_backward_grad_sync"
+
+
+@dataclass(eq=False)
+class _Accumulation:
+    """Several backwards for one step: the loop that repeats them and the step that ends them."""
+
+    backward: facts.Backward
+    step: facts.Step
+    site: Site
+    inner: facts.Loop | None
+
+
+def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    for program in programs:
+        for backward in program.trace.of(facts.Backward):
+            wrappers = program.wrappers_in(backward)
+            if not wrappers or not program.on_many_ranks(backward):
+                continue
+            found = _accumulation(program, backward)
+            if found is None:
+                continue
+            for wrapper, path in wrappers:
+                yield from _judge(program, found, wrapper, path)
+
+
+def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> Iterator[Finding]:
+    backward = found.backward
+    forwards = [
+        f for f in program.trace.of(facts.Forward)
+        if f.module is wrapper and f.grad and meets(f.path, path) and _same_round(f, backward)
+    ]  # fmt: skip
+    own = [f for f in forwards if f in backward.made_of and f.index < backward.index]
+    if not own or any(f.hidden for f in own):
+        return
+    if found.inner is not None and not any(found.inner in f.loops for f in own):
+        return
+    if any(t.name == _FLAG and t.wrapper is wrapper for t in program.trace.of(facts.Toggle)):
+        return
+    regions = [n for n in program.trace.of(facts.NoSync) if n.wrapper is wrapper and _same_round(n, backward)]
+    quiet = [f for f in own if any(thing is wrapper for thing, _ in f.quiet)]
+    if not regions:
+        if quiet:
+            return
+        misspelt = [
+            t for t in program.trace.of(facts.Toggle) if t.wrapper is wrapper and "grad_sync" in t.name and t.name != _FLAG
+        ]
+        more = f" ('{misspelt[0].name}' is no attribute that torch reads; it is '{_FLAG}')" if misspelt else ""
+        details = (
+            "Every micro-batch reduces the gradients",
+            f"{place(found.step.site, found.site)}{more}",
+            wrapped_at(wrapper, found.site),
+        )
+        yield finding(SYMBOL, found.site, details, [found.step.site, *([wrapper.site] if wrapper.site else [])], branch=True)
+        return
+    for region in regions:
+        if not meets(region.path, path):
+            continue
+        missed = [
+            f for f in forwards
+            if f.index < backward.index and meets(f.path, region.path)
+            and not any(thing is wrapper and meets(at, region.path) for thing, at in f.quiet)
+        ]  # fmt: skip
+        covered = [f for f in own if any(thing is wrapper for thing, _ in f.quiet)]
+        inside = any(thing is wrapper for thing, _ in backward.quiet)
+        if missed and (covered or inside):
+            details = (
+                "no_sync() misses a forward of the wrapper, and the forward decides: every micro-batch reduces the gradients",
+                f"{place(found.step.site, region.site)} (forward at {place(missed[0].site, region.site)})",
+                wrapped_at(wrapper, region.site),
+            )
+            yield finding(SYMBOL, region.site, details, [missed[0].site], branch=True)
+            return
+
+
+def _same_round(event: facts.Event, other: facts.Event) -> bool:
+    """Whether both run in the same round of the innermost loop of either."""
+    shorter = min(len(event.loops), len(other.loops))
+    return event.loops[:shorter] == other.loops[:shorter]
+
+
+def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation | None:
+    for step in program.trace.of(facts.Step):
+        if not meets(step.path, backward.path):
+            continue
+        common = 0
+        for a, b in zip(step.loops, backward.loops, strict=False):
+            if a is not b:
+                break
+            common += 1
+        if common == 0 and not backward.loops:
+            continue
+        deeper = [loop for loop in backward.loops[common:] if loop.repeats]
+        if deeper and len(step.loops) == common and common and step.index > backward.index:
+            return _Accumulation(backward, step, _site_in_common(backward, step), deeper[0])
+        if len(backward.loops) == common == len(step.loops) and common and _conditional(step, backward):
+            return _Accumulation(backward, step, _site_in_common(backward, step), None)
+    return None
+
+
+def _conditional(step: facts.Step, backward: facts.Backward) -> bool:
+    """Whether the step, unlike the backward, waits for a counter."""
+    for case in step.path:
+        extra = [
+            key for key, _ in case.facts
+            if key.counts and not any((key, answer) in other.facts for other in backward.path for answer in (True, False))
+        ]  # fmt: skip
+        if not extra:
+            return False
+    return True
+
+
+def _site_in_common(backward: facts.Backward, step: facts.Step) -> Site:
+    """The backward, or the call that leads to it, in the innermost function that also leads to the step."""
+    first, second = (*backward.chain, backward.site), (*step.chain, step.site)
+    at = 0
+    while at < min(len(first), len(second)) - 1 and first[at] == second[at]:
+        at += 1
+    return first[at]
+
+
+RULE = Rule(
+    id="W7106",
+    symbol=SYMBOL,
+    message=(
+        "%s, though one reduce a step is enough: the optimizer steps at %s, the model is wrapped at %s. "
+        "Run forward and backward of all micro-batches but the last under 'with model.no_sync():'"
+    ),
+    description=(
+        "Gradients are accumulated over several micro-batches for one optimizer step, and each backward reduces them "
+        "over all ranks. Put the forward and the backward of every micro-batch but the last under "
+        "'with model.no_sync():'. The forward decides: no_sync around the backward alone changes nothing."
+    ),
+    check=check,
+)
+
+__all__ = ["RULE", "conjoin"]

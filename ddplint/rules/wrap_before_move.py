@@ -1,0 +1,117 @@
+"""ddp-wrap-before-move: a move or cast after the wrap cuts the gradients loose from DDP's hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ddplint.engine import facts
+from ddplint.engine.conditions import conjoin
+from ddplint.engine.library import holds
+from ddplint.engine.questions import Program
+from ddplint.engine.values import Class, Const, Obj, Value
+from ddplint.findings import Finding
+from ddplint.rules.base import Rule, finding, place
+
+SYMBOL = "ddp-wrap-before-move"
+
+
+def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    for program in programs:
+        for wrap in program.wraps:
+            inner = [atom for atom in wrap.inner.within(wrap.path).atoms() if isinstance(atom, Obj)]
+            if not inner or len(inner) != len(list(wrap.inner.within(wrap.path).atoms())):
+                continue
+            move = _first_late_move(program, wrap, inner)
+            if move is not None:
+                what = "moved to another device" if move.what == "device" else "cast to another dtype"
+                said = f"The model is {what} after the wrap, at {place(move.site, wrap.site)}"
+                cure = "so its gradients are no longer reduced and the ranks drift apart. Do it before the wrap"
+                yield finding(SYMBOL, wrap.site, (said, cure), [move.site])
+            elif _ids_without_move(program, wrap, inner):
+                said = "device_ids is given, but the model was never moved from the CPU"
+                yield finding(SYMBOL, wrap.site, (said, "so the constructor raises. Move the model first"), [])
+
+
+def _first_late_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> facts.Move | None:
+    for move in program.trace.of(facts.Move):
+        if move.index < wrap.index or not conjoin(move.path, wrap.path):
+            continue
+        if move.module is not wrap.wrapper and move.module not in inner:
+            continue
+        if move.what == "device" and (_is_cpu(move.target) or any(thing.notes.get("placed") for thing in inner)):
+            continue
+        if any(_placed_before(program, move, wrap, thing) for thing in inner):
+            continue
+        if any(_given_device(thing) for thing in inner) and move.what == "device":
+            continue
+        if _trains_after(program, move, wrap.wrapper):
+            return move
+    return None
+
+
+def _placed_before(program: Program, late: facts.Move, wrap: facts.Wrap, thing: Obj) -> bool:
+    """Whether the module, or a part of it, went the same way before the wrap."""
+    for move in program.trace.of(facts.Move):
+        if move.index >= wrap.index or move.what != late.what:
+            continue
+        if not (holds(thing, move.module) or holds(move.module, thing)):
+            continue
+        if move.what == "device" and _is_cpu(move.target):
+            continue
+        if move.what == "dtype" and move.target.key != late.target.key:
+            continue
+        if conjoin(move.path, late.path):
+            return True
+    return False
+
+
+def _is_cpu(target: Value) -> bool:
+    return all(isinstance(a, Const) and a.value in ("cpu", None) or a.key == "device('cpu')" for a in target.atoms())
+
+
+def _given_device(thing: Obj) -> bool:
+    """Whether its constructor was told where to be, or it comes ready-made from elsewhere."""
+    args = thing.notes.get("args")
+    if args is not None and any("device" in name for name in args.keywords):
+        return True
+    return args is not None and any("device" in value.key for value in args.positional)
+
+
+def _trains_after(program: Program, move: facts.Move, wrapper: Obj) -> bool:
+    for backward in program.trace.of(facts.Backward):
+        if not any(thing is wrapper for thing, _ in program.wrappers_in(backward)):
+            continue
+        if backward.index > move.index or any(loop.repeats and loop in backward.loops for loop in move.loops):
+            if conjoin(backward.path, move.path):
+                return True
+    return False
+
+
+def _ids_without_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> bool:
+    ids = [atom for _, atom in wrap.device_ids.within(wrap.path).alternatives]
+    if not ids or not all(isinstance(atom, Obj) and atom.kind == "list" and atom.attrs for atom in ids):
+        return False
+    for thing in inner:
+        if thing.kind != "module" or thing.notes.get("placed") or _given_device(thing):
+            return False
+        if isinstance(thing.cls, Class) and (thing.cls.opaque_base or thing.cls.lookup("__init__") is None):
+            return False
+        if not isinstance(thing.cls, Class) and not (thing.cls is not None and thing.cls.name.startswith("torch.nn.")):
+            return False
+        for move in program.trace.of(facts.Move):
+            if move.what == "device" and (holds(thing, move.module) or holds(move.module, thing)):
+                return False
+    return True
+
+
+RULE = Rule(
+    id="W7105",
+    symbol=SYMBOL,
+    message="%s, %s: model = DistributedDataParallel(model.to(device), ...)",
+    description=(
+        "Moving or casting a model after DistributedDataParallel has wrapped it replaces each parameter's gradient "
+        "accumulator, on which DDP's hooks hang: no gradient is reduced any more, with no error, and the ranks train "
+        "apart. Move and cast first, then wrap."
+    ),
+    check=check,
+)
