@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from ddplint.engine import facts
 from ddplint.engine.program import run
 from ddplint.engine.questions import Program
-from ddplint.findings import Finding
+from ddplint.findings import Finding, Span
 from ddplint.project import Project
 from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
@@ -37,10 +37,14 @@ class Analysis:
             return []
         entries = self._entries(project, path)
         programs = [self._program(project, entry) for entry in entries]
-        found: set[Finding] = set()
+        found: dict[tuple[Span, str], Finding] = {}
         for symbol in symbols:
-            found.update(finding for finding in self._check(symbol, entries, programs) if finding.path == path)
-        return sorted(found, key=lambda f: (f.span, f.symbol, f.details))
+            for finding in self._check(symbol, entries, programs):
+                if finding.path == path:
+                    key = (finding.span, symbol)
+                    if key not in found or finding.details < found[key].details:
+                        found[key] = finding
+        return [found[key] for key in sorted(found)]
 
     def _project(self, path: str) -> Project:
         root = find_root(path)
@@ -50,7 +54,7 @@ class Analysis:
 
     def _program(self, project: Project, entry: str) -> Program:
         if entry not in self._programs:
-            self._programs[entry] = Program(run(project, entry))
+            self._programs[entry] = Program(run(project, entry), project)
         return self._programs[entry]
 
     def _entries(self, project: Project, path: str) -> tuple[str, ...]:

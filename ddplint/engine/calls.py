@@ -710,6 +710,9 @@ def _enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: li
             elif name == "hidden":
                 m.around.append(Around("hidden", None, path))
             return atom.notes.get("entered", one(atom))  # type: ignore[no-any-return]
+        case Obj(kind="device"):
+            m.around.append(Around("device", None, path))
+            return one(atom)
         case Obj():
             return one(atom)
         case Sym():

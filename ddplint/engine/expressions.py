@@ -639,6 +639,8 @@ def binary(m: Machine, op: ast.operator, left: Value, right: Value) -> Value:
 def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
     name = type(op).__name__
     calculate = _OPERATORS.get(type(op))
+    if isinstance(op, ast.Mod) and right == Const(1) and isinstance(left, Sym):
+        return const(0)
     if calculate is not None and isinstance(left, Const) and isinstance(right, Const):
         if _small(left.value) and _small(right.value):
             try:

@@ -267,8 +267,12 @@ def attribute_was_set(m: Machine, thing: Obj, name: str, value: Value, node: ast
         m.record(facts.Toggle, node, wrapper=thing, name=name, value=value)
     elif thing.kind == "sampler" and name == "epoch":
         m.record(facts.SetEpoch, node, sampler=thing, epoch=value)
-    elif name == "epoch" and thing.kind == "instance" and m.frame.me is not thing:
+    elif name == "epoch" and thing.kind == "instance" and (m.frame.me is not thing or _is_sampler(thing)):
         m.record(facts.SetEpoch, node, sampler=thing, epoch=value)
+
+
+def _is_sampler(thing: Obj) -> bool:
+    return isinstance(thing.cls, Class) and any(isinstance(b, Lib) and b.name.endswith("Sampler") for b in thing.cls.mro())
 
 
 # -------------------------------------------------------------------- attributes
@@ -316,6 +320,8 @@ def attribute(m: Machine, thing: Obj, name: str) -> Value | None:
             return const(0)
         case ("ddp" | "dp" | "module", "_orig_mod"):
             return one(thing)
+        case ("device", "type"):
+            return one(Sym(f"type of {thing.notes['value']}", opaque=False))
         case ("ddp", "device"):
             return one(Sym(f"{thing.key}.device", ranked=True))
         case ("path", "parent" | "name" | "stem" | "suffix"):
@@ -384,7 +390,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         for atom in value.atoms():
             if isinstance(atom, Func | Bound) and last in ("run", "apply", "map", "submit", "Thread"):
                 call_back(m, atom, node)
-    ranked = any(v.per_rank for v in args.all()) or last in _DIFFERS
+    given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
+    ranked = any(v.per_rank for v in given) or last in _DIFFERS
     result = blend(f"{name}@{_at(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
     kept = frozenset(p for p in result.made_of if not (isinstance(p, Obj) and p.kind in ("optimizer",)))
     return one(Sym(result.text, ranked, False, root not in _DATA_ROOTS and result.opaque, kept))
@@ -610,9 +617,18 @@ def _default_device(m: Machine, name: str, args: Arguments, node: ast.AST | None
 def _device(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if len(args.positional) == 1 and not args.keywords:
         given = args.positional[0]
-        if isinstance(given.only, Sym):
+        if isinstance(given.only, Sym) and not given.per_rank:
             return given
-    return one(blend("device", args.all(), opaque=False))
+    made = blend("device", args.all(), opaque=False)
+    device = m.new("device", node, value=made.text)
+    index = args.get(1, "index")
+    if index is not None:
+        device.attrs["index"] = index
+    elif made.ranked:
+        device.attrs["index"] = one(LOCAL)
+    else:
+        device.attrs["index"] = NONE
+    return one(device)
 
 
 # data ----------------------------------------------------------------------
@@ -700,7 +716,7 @@ def _save(m: Machine, how: str, file: Value | None, content: Value | None, node:
             atom.attrs["*"] = content or NONE
             continue
         before, m.path = m.path, path
-        m.record(facts.Save, node, how=how, file=one(atom), content=content)
+        m.record(facts.Save, node, how=how, file=_plain(one(atom)), content=content)
         m.path = before
     return NONE
 
@@ -748,6 +764,7 @@ def _open(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 def open_file(m: Machine, file: Value | None, mode: Value | None, node: ast.AST | None) -> Value:
     made = m.new("file", node)
+    file = _plain(file) if file is not None else None
     literal = mode.constant() if mode is not None else "r"
     if node is not None and file is not None:
         if isinstance(literal, str) and literal[:1] == "w":
@@ -1470,7 +1487,7 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
             if any(isinstance(a, Obj) for a in result.atoms()):
                 return result
     number = event.index if event is not None else m.fresh()
-    return one(Sym(f"output {number}", any(v.per_rank for v in args.all()), False, False, taint))
+    return one(Sym(f"output {number}", False, False, False, taint))
 
 
 def _deep_taint(value: Value, depth: int = 2) -> frozenset[Any]:
@@ -2015,7 +2032,12 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     taint = made_of | frozenset(
         p for value in args.all() for p in value.taint if name not in _CUTS_GRAPH or not isinstance(p, facts.Forward)
     )
-    return one(Sym(result.text, result.ranked or me.ranked, me.counter and not taint, me.opaque, taint))
+    ranked = me.ranked or (result.ranked and name not in _PLACES)
+    return one(Sym(result.text, ranked, me.counter and not taint, me.opaque, taint))
+
+
+_PLACES = frozenset({"to", "cuda", "xpu", "npu", "new_tensor", "record_stream"})
+"""Methods whose argument says where a tensor lies, not what it holds."""
 
 
 def _steps(text: str, args: Arguments) -> bool:

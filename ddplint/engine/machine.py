@@ -262,6 +262,7 @@ class Machine:
             self.breaks.append((self.frame, broke, went_on))
             self._journals.append({})
             self.path = before
+            self._count(node, turn)
             try:
                 body(turn)
             finally:
@@ -294,6 +295,13 @@ class Machine:
         else:
             self.path = before
 
+    def _count(self, node: ast.AST, turn: facts.Loop) -> None:
+        """Give the names that the body of a loop counts up the value they have in any round."""
+        for name in _counted(node):
+            old = self.frame.names.get(name)
+            if old is not None and all(isinstance(a, Const) and isinstance(a.value, int | float) for a in old.atoms()):
+                self.write(self.frame.names, name, one(Sym(f"{name} counted {turn.mark}", counter=True, opaque=False)))
+
     def leave(self, node: ast.AST, statement: str) -> None:
         """``break`` or ``continue``."""
         mine = next((entry for entry in reversed(self.breaks) if entry[0] is self.frame), None)
@@ -316,8 +324,11 @@ class Machine:
         if len(self.frames) > _DEEPEST:
             self.trace.complete = False
             return None
-        if sum(frame.func is not None and frame.func.node is func.node for frame in self.frames) > 1:
+        again = sum(frame.func is not None and frame.func.node is func.node for frame in self.frames)
+        if again > 2:
             return None
+        if again == 2:
+            bound = {name: _widened(value) for name, value in bound.items()}
         if self._dull.get(id(func.node), 0) > _DULL:
             return None
         self.called.add(id(func.node))
@@ -422,6 +433,31 @@ def _restore(where: dict[str, Value], name: str, old: Value | None) -> None:
         where[name] = old
 
 
+def _counted(node: ast.AST) -> tuple[str, ...]:
+    """The names that a loop's body adds to."""
+    known = getattr(node, "_counts", None)
+    if known is None:
+        found = set()
+        stack = list(getattr(node, "body", ())) if isinstance(node, ast.For | ast.AsyncFor | ast.While) else []
+        while stack:
+            inner = stack.pop()
+            if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
+                if isinstance(inner.op, ast.Add | ast.Sub) and isinstance(inner.value, ast.Constant | ast.Name):
+                    found.add(inner.target.id)
+            elif not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+                stack.extend(ast.iter_child_nodes(inner))
+        known = tuple(sorted(found))
+        node._counts = known  # type: ignore[attr-defined]
+    return known  # type: ignore[no-any-return]
+
+
+def _widened(value: Value) -> Value:
+    """What deeper rounds of a recursion are given: containers lose what is known of them."""
+    if any(isinstance(atom, Obj) and atom.kind in ("dict", "list", "tuple", "set") for atom in value.atoms()):
+        return one(blend("part of", [value], opaque=True))
+    return value
+
+
 def _is_dull(value: Value) -> bool:
     """Whether a result says nothing about ranks and holds nothing that was made."""
     return all(
@@ -445,6 +481,8 @@ def _differs(old: Value, new: Value) -> bool:
     for atom in new.atoms():
         mark = id(atom) if isinstance(atom, Obj | Func | Class) else atom.key
         if mark not in before and not (isinstance(atom, Sym) and not atom.made_of) and not isinstance(atom, Const):
+            return True
+        if mark not in before and isinstance(atom, Sym) and atom.counter:
             return True
         if mark not in before and isinstance(atom, Const) and isinstance(atom.value, bool | None | str):
             return True

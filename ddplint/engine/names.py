@@ -59,9 +59,13 @@ def hints_rank(name: str) -> bool:
     return _RANKISH.search(name) is not None
 
 
-_SHARDING = re.compile(r"rank|world_?size|shard|num_?replicas|num_?processes|process_index|split_by_node", re.IGNORECASE)
+_SHARDING = re.compile(
+    r"rank(?!ing|ed|s_?of)|world_?size|num_?replicas|num_?processes|process_index|split_by_node|"
+    r"shard_?(?:id|idx|index|num|count)|(?:num|n|nb|total)_?shards|^shard$",
+    re.IGNORECASE,
+)
 
 
 def hints_sharding(name: str) -> bool:
-    """Whether the name speaks of ranks, of the world size or of shards."""
+    """Whether the name speaks of ranks, of the world size or of one shard among several."""
     return _SHARDING.search(name) is not None

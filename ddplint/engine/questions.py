@@ -13,6 +13,7 @@ from ddplint.engine.calls import UNSEEN
 from ddplint.engine.conditions import NEVER, Path, conjoin, disjoin, meets
 from ddplint.engine.names import hints_sharding
 from ddplint.engine.values import Class, Const, Lib, Obj, Ranked, Site, Sym, Value
+from ddplint.project import Project
 
 
 @dataclass(eq=False)
@@ -28,8 +29,9 @@ class Training:
 class Program:
     """One program's trace and what follows from it."""
 
-    def __init__(self, trace: facts.Trace) -> None:
+    def __init__(self, trace: facts.Trace, project: Project) -> None:
         self.trace = trace
+        self.project = project
 
     @cached_property
     def wraps(self) -> list[facts.Wrap]:
@@ -195,9 +197,7 @@ def _divides(atom: object, depth: int = 4) -> bool | None:
         if atom.kind in ("list", "tuple") and depth:
             inner = [_divides(part, depth - 1) for v in atom.attrs.values() for part in v.atoms() if isinstance(part, Obj)]
             return True if True in inner else None if None in inner else False
-        if atom.kind in ("dict", "instance", "list"):
-            return False
-        return None
+        return None if atom.kind in ("namespace", "dp") else False
     return False
 
 
@@ -257,7 +257,14 @@ def speaks_of_ranks(cls: Class) -> bool:
 
 def _names_rank(node: ast.AST) -> bool:
     match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+        case ast.FunctionDef(name="__init__"):
+            parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            return any(hints_sharding(parameter.arg) for parameter in parameters)
+        case ast.Call(func=ast.Attribute(attr="shard")):
+            return True
+        case ast.Name(id="shard") | ast.Attribute(attr="shard"):
+            return False
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
             return hints_sharding(name)
         case ast.Constant(value=str(text)):
             return text in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_PROCID")

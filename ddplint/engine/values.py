@@ -208,6 +208,8 @@ class Obj(Atom):
 
     @property
     def key(self) -> str:
+        if self.kind == "device":
+            return str(self.notes["value"])
         return f"#{self.uid}"
 
     @property

@@ -48,6 +48,7 @@ class Project:
         self._unsaved = {os.path.realpath(path): text for path, text in (unsaved or {}).items()}
         self._modules: dict[str, Module | None] = {}
         self._kept = 0
+        self._holding: dict[tuple[bytes, ...], tuple[str, ...]] = {}
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -128,6 +129,16 @@ class Project:
         """Whether the identifier ``name`` stands as a word in the bytes of one of the files ``among``."""
         word = name.encode()
         return any(_has_word(source, word) for path in among if (source := self.source(path)) is not None)
+
+    def holding(self, words: tuple[bytes, ...]) -> tuple[str, ...]:
+        """The project's files whose bytes hold one of ``words``, sorted."""
+        if words not in self._holding:
+            self._holding[words] = tuple(
+                path
+                for path in self.files
+                if (source := self.source(path)) is not None and any(word in source for word in words)
+            )
+        return self._holding[words]
 
     @cached_property
     def _tree(self) -> Tree:

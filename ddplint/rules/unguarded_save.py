@@ -23,13 +23,15 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     for program in programs:
         if not program.wraps:
             continue
-        for save in first_of_arms(list(program.trace.of(facts.Save))):
-            assert isinstance(save, facts.Save)
+        unguarded: list[facts.Event] = []
+        for save in program.trace.of(facts.Save):
             wraps[id(save)] = program
             if _one_file(save) and program.on_many_ranks(save):
-                wrong[save.site].append(save)
+                unguarded.append(save)
             elif meets(save.path, program.wrapped):
                 right[save.site].append(save)
+        for event in first_of_arms(unguarded):
+            wrong[event.site].append(event)
     for construct, events in wrong.items():
         for site, event in places_to_report(events, right[construct]):
             assert isinstance(event, facts.Save)

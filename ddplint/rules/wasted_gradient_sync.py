@@ -96,8 +96,6 @@ def _same_round(event: facts.Event, other: facts.Event) -> bool:
 
 def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation | None:
     for step in program.trace.of(facts.Step):
-        if not meets(step.path, backward.path):
-            continue
         common = 0
         for a, b in zip(step.loops, backward.loops, strict=False):
             if a is not b:
@@ -106,7 +104,7 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         if common == 0 and not backward.loops:
             continue
         deeper = [loop for loop in backward.loops[common:] if loop.repeats]
-        if deeper and len(step.loops) == common and common and step.index > backward.index:
+        if deeper and meets(step.path, backward.path) and len(step.loops) == common and common and step.index > backward.index:
             return _Accumulation(backward, step, _site_in_common(backward, step), deeper[0])
         if len(backward.loops) == common == len(step.loops) and common and _conditional(step, backward):
             return _Accumulation(backward, step, _site_in_common(backward, step), None)
@@ -116,11 +114,11 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
 def _conditional(step: facts.Step, backward: facts.Backward) -> bool:
     """Whether the step, unlike the backward, waits for a counter."""
     for case in step.path:
-        extra = [
-            key for key, _ in case.facts
-            if key.counts and not any((key, answer) in other.facts for other in backward.path for answer in (True, False))
+        waits = [
+            key for key, answer in case.facts
+            if key.counts and not all((key, answer) in other.facts for other in backward.path)
         ]  # fmt: skip
-        if not extra:
+        if not waits:
             return False
     return True
 

@@ -68,8 +68,15 @@ def _wrappers(content: Value, depth: int) -> Iterator[Obj]:
                     yield from _wrappers(inner, depth - 1)
 
 
+_PREFIX = (b'"module.', b"'module.")
+
+
 def _goes_back(programs: Sequence[Program], save: facts.Save) -> bool:
-    """Whether the file is loaded into a wrapper again, where prefixed keys are what is wanted."""
+    """Whether the file is read where prefixed keys are wanted: into a wrapper again, or by code that strips them."""
+    project = programs[0].project
+    for path in project.holding(_PREFIX):
+        if b"load" in (project.source(path) or b""):
+            return True
     for program in programs:
         for load in program.trace.of(facts.LoadInto):
             if load.module.kind != "ddp":
