@@ -70,10 +70,11 @@ def _paths(arguments: list[str]) -> list[str] | None:
                 return None  # pylint expands patterns
             paths.append(argument)
         elif argument not in _SILENT_FLAGS and not (argument.startswith("-j") and argument[2:].isdecimal()):
-            option, _, value = argument.partition("=")
+            option, is_joined, value = argument.partition("=")
             if option not in _SILENT_OPTIONS:
                 return None
-            value = value or next(rest, "")
+            if not is_joined:
+                value = next(rest, "")
             if option in ("-j", "--jobs") and not value.isdecimal():
                 return None
             if option in ("-f", "--output-format") and value not in _SILENT_FORMATS:

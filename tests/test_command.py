@@ -57,6 +57,8 @@ def test_says_nothing_where_there_is_nothing_to_say(plain: Path) -> None:
         ["--jobs=2", "."],
         ["-j", "2", "."],
         ["--recursive=n", "."],
+        ["--disable=", "train.py"],
+        ["--", "train.py"],
         ["*.py"],
     ],
     ids=" ".join,
