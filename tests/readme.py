@@ -47,7 +47,7 @@ def lay_out(readme: str, folder: Path) -> None:
 
 
 def rules_table() -> str:
-    """A row for each rule, with a message of the first case that earns it."""
+    """A row for each rule, with a message of the last case that earns it."""
     cases = sorted(path.name for path in (ROOT / "testdata" / "cases").iterdir() if "-bad-" in path.name)
     command = [*DDPLINT, "--output-format=json2", *(f"--enable={rule.symbol}" for rule in RULES), *cases]
     with tempfile.TemporaryDirectory() as folder:
@@ -57,11 +57,11 @@ def rules_table() -> str:
             subprocess.run(["cp", "-R", str(ROOT / "testdata" / "cases" / case), str(copy)], check=True)
             (copy / ".git").mkdir()
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    first: dict[str, str] = {}
+    example: dict[str, str] = {}
     for message in json.loads(done.stdout)["messages"]:
         place = f"`{Path(message['path']).as_posix()}:{message['line']}`"
-        first.setdefault(message["symbol"], f"{message['message'].replace('|', chr(92) + '|')}<br>{place}")
-    rows = [f"| `{rule.symbol}`<br>{rule.id} | {first.get(rule.symbol, '')} |" for rule in RULES]
+        example[message["symbol"]] = f"{message['message'].replace('|', chr(92) + '|')}<br>{place}"
+    rows = [f"| `{rule.symbol}`<br>{rule.id} | {example.get(rule.symbol, '')} |" for rule in RULES]
     return "\n".join(["", "| rule | a message |", "|---|---|", *rows, "", ""])
 
 
