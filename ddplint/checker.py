@@ -51,6 +51,11 @@ class DdpChecker(BaseChecker):
         # One for all saved files of a run, so that what they share is read once.
         self._analysis: Analysis | None = None
         self._prepared: dict[str, list[Finding]] = {}
+        self._symbols: list[str] = []
+
+    def open(self) -> None:
+        """Note which rules are enabled; what comments in a file enable or disable is pylint's affair."""
+        self._symbols = [rule.symbol for rule in RULES if self.linter.is_message_enabled(rule.symbol)]
 
     def visit_module(self, node: nodes.Module) -> None:
         """Add a message for each finding in the file of ``node``."""
@@ -79,14 +84,13 @@ class DdpChecker(BaseChecker):
         return bool(findings)
 
     def _findings(self, path: str, unsaved: bytes | None) -> list[Finding]:
-        symbols = [rule.symbol for rule in RULES if self.linter.is_message_enabled(rule.symbol)]
-        if not symbols:
+        if not self._symbols:
             return []
         if unsaved is not None:
             analysis = Analysis({os.path.realpath(path): unsaved})
         else:
             analysis = self._analysis = self._analysis or Analysis()
-        return deep.call(lambda: analysis.findings(path, symbols))
+        return deep.call(lambda: analysis.findings(path, self._symbols))
 
     def _report(self, module: nodes.Module, finding: Finding) -> None:
         span = finding.span

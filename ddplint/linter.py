@@ -184,7 +184,8 @@ class DdpLinter(PyLinter):
 
     def _has_something_to_say(self, path: str) -> bool:
         """Whether pylint has to parse the file: for a finding, its syntax error, or a remark on its comments."""
-        checker = next(checker for checker in self.get_checkers() if isinstance(checker, DdpChecker))
+        checker = self._checkers[DdpChecker.name][0]
+        assert isinstance(checker, DdpChecker)
         try:
             if checker.prepare(os.path.abspath(path)):
                 return True
