@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pylint.lint
 import pytest
 
 from ddplint.command import main
@@ -77,6 +78,18 @@ def test_each_file_by_itself(name: str, whole: dict[str, Found], each_file: dict
     assert listed(each_file.get(name)) == listed(whole.get(name))
 
 
+def test_the_plugin_says_what_the_command_says(trees: Path, whole: dict[str, Found]) -> None:
+    out = io.StringIO()
+    options = ["--load-plugins=ddplint", "--disable=all", *ENABLED, "--recursive=y", "--output-format=json2"]
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.chdir(trees)
+        pylint.lint.Run([*options, *NAMES], exit=False)
+    got = by_case(json.loads(out.getvalue())["messages"])
+    assert {name: listed(found) for name, found in got.items()} == {
+        name: listed(found) for name, found in whole.items()
+    }
+
+
 def about(name: str) -> dict[str, Any]:
     return tomllib.loads((CASES / name / "case.toml").read_text(encoding="utf-8"))
 
@@ -111,13 +124,18 @@ def expected(case: Path) -> Found:
 
 
 def reported(top: Path, paths: Iterable[str]) -> dict[str, Found]:
-    """The ddplint messages below ``top`` by case; any other message has to be announced by the case."""
+    """The ddplint messages below ``top`` by case."""
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
         patch.chdir(top)
         main([*ENABLED, "--output-format=json2", *paths])
+    return by_case(json.loads(out.getvalue())["messages"])
+
+
+def by_case(messages: Iterable[dict[str, Any]]) -> dict[str, Found]:
+    """The ddplint ``messages``; any other has to be announced by its case."""
     got: dict[str, Found] = defaultdict(Counter)
-    for message in json.loads(out.getvalue())["messages"]:
+    for message in messages:
         case, _, path = Path(message["path"]).as_posix().partition("/")
         symbol = message["symbol"]
         if symbol in KNOWN:
