@@ -395,6 +395,8 @@ def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -
     made.notes["given_rank"] = any(value.per_rank for value in args.all())
     library.born(m, made)
     init = cls.lookup("__init__")
+    if not library.worth_making(made, cls):
+        return one(made)
     if init is not None:
         apply(m, bind(init, made, cls), args, node)
     elif (fields := _fields(cls)) is not None:
@@ -419,7 +421,7 @@ def _fields(cls: Class) -> list[tuple[str, Class]] | None:
 
 
 def _fill(m: Machine, made: Obj, fields: list[tuple[str, Class]], cls: Class, args: Arguments) -> None:
-    for number, (name, record) in enumerate(fields):
+    for number, (name, _) in enumerate(fields):
         value = args.get(number, name)
         if value is None:
             default = cls.lookup(name)
@@ -428,7 +430,6 @@ def _fill(m: Machine, made: Obj, fields: list[tuple[str, Class]], cls: Class, ar
             else:
                 value = _default(m, default)
         made.attrs[name] = value
-    del record
 
 
 def _default(m: Machine, default: Value) -> Value:

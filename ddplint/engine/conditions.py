@@ -14,7 +14,7 @@ PER_NODE = 4
 WORLD = NODES * PER_NODE
 EVERY_RANK = (1 << WORLD) - 1
 _FIRST_NODE = (1 << PER_NODE) - 1
-_MOST_CASES = 12
+_MOST_CASES = 8
 
 
 class Key(NamedTuple):
@@ -69,18 +69,21 @@ _LOST = Key("more cases than are followed", per_rank=True)
 
 def simplify(cases: Iterable[Case]) -> Path:
     """The same disjunction, with what is implied left out and opposite facts joined; bounded."""
-    kept: list[Case] = []
+    by_facts: dict[frozenset[Fact], int] = {}
     for case in cases:
-        if any(_implies(case, other) for other in kept):
-            continue
-        kept = [other for other in kept if not _implies(other, case)]
-        kept.append(case)
+        by_facts[case.facts] = by_facts.get(case.facts, 0) | case.mask
+    if len(by_facts) == 1:
+        facts, mask = next(iter(by_facts.items()))
+        return (Case(mask, facts),)
+    kept = [Case(mask, facts) for facts, mask in by_facts.items()]
+    if len(kept) > _MOST_CASES * 2:
+        return (weakest(kept, lost=True),)
     merged = True
-    while merged and len(kept) > 1:
+    while merged:
         merged = False
-        for i, left in enumerate(kept):
+        for i in range(len(kept)):
             for j in range(i + 1, len(kept)):
-                if (union := _join(left, kept[j])) is not None:
+                if (union := _join(kept[i], kept[j])) is not None:
                     kept[i] = union
                     del kept[j]
                     merged = True
@@ -141,17 +144,25 @@ def forget(case: Case, mark: str) -> Case:
     return case if len(kept) == len(case.facts) else Case(case.mask, kept)
 
 
-def _implies(stronger: Case, weaker: Case) -> bool:
-    return stronger.mask & ~weaker.mask == 0 and weaker.facts <= stronger.facts
-
-
 def _join(left: Case, right: Case) -> Case | None:
-    if left.facts == right.facts:
-        return Case(left.mask | right.mask, left.facts)
-    if left.mask == right.mask:
-        only_left, only_right = left.facts - right.facts, right.facts - left.facts
-        if len(only_left) == 1 == len(only_right):
-            (key, answer), (other, opposite) = next(iter(only_left)), next(iter(only_right))
-            if key == other and answer != opposite:
-                return Case(left.mask, left.facts & right.facts)
+    """One case for both, where nothing is lost by it."""
+    (few, many) = (left, right) if len(left.facts) <= len(right.facts) else (right, left)
+    if few.facts <= many.facts:
+        if many.mask & ~few.mask == 0:
+            return few
+        if len(few.facts) == len(many.facts):
+            return Case(left.mask | right.mask, left.facts)
+        return None
+    if left.mask != right.mask:
+        return None
+    rest = few.facts - many.facts
+    if len(rest) != 1:
+        return None
+    ((key, answer),) = rest
+    if (key, not answer) not in many.facts:
+        return None
+    shared = few.facts - rest
+    if len(few.facts) == len(many.facts):
+        return Case(left.mask, shared) if shared <= many.facts else None
+    # a or (not a and b) is a or b
     return None

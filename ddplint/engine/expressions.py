@@ -146,7 +146,10 @@ def lookup(m: Machine, name: str) -> Value:
             value = scope[name].within(m.path)
             if value.alternatives:
                 return value
-    for star in frame.home.stars:
+    found = m.member(frame.home, name)
+    if found is not None:
+        return found
+    for star in frame.home.library_stars:
         if known := library.star(star, name):
             return one(Lib(known))
     return library.builtin(name)
@@ -157,6 +160,7 @@ def assign(m: Machine, target: ast.expr, value: Value) -> None:
         case ast.Name(name):
             frame = m.frame
             if name in frame.globals:
+                m.member(frame.home, name)
                 m.write(frame.home.names, name, value)
             elif name in frame.nonlocals:
                 scope = next((s for s in reversed(frame.scopes[:-1]) if name in s), frame.names)
@@ -504,6 +508,8 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
         return one(m.new("nosyncer", node, wrapper=thing))
     if (special := library.attribute(m, thing, name)) is not None:
         return special
+    if thing.kind == "optimizer" and name in ("step", "zero_grad", "state_dict", "load_state_dict"):
+        return one(Bound(thing, name, None))
     if isinstance(thing.cls, Class):
         found = thing.cls.lookup(name)
         if found is not None:
@@ -552,13 +558,12 @@ def _super_attribute(m: Machine, owner: Class, me: Atom, name: str) -> Value:
 
 
 def module_member(m: Machine, ref: ModuleRef, name: str) -> Value:
-    if name in ref.names:
-        value = ref.names[name].within(m.path)
-        if value.alternatives:
-            return value
+    found = m.member(ref, name)
+    if found is not None:
+        return found
     if (path := m.project.submodule(ref.path, name)) is not None and path != ref.path:
         return import_path(m, path)
-    for star in ref.stars:
+    for star in ref.library_stars:
         if known := library.star(star, name):
             return one(Lib(known))
     return one(Sym(f"{ref.key}.{name}", ranked=hints_rank(name)))
@@ -568,10 +573,7 @@ def module_member(m: Machine, ref: ModuleRef, name: str) -> Value:
 
 
 def import_path(m: Machine, path: str) -> Value:
-    if not path.endswith(".py"):
-        return one(ModuleRef(path, None))
-    ref = m.module(path)
-    return one(ref) if ref is not None else one(Sym(f"unreadable {path}"))
+    return one(m.module(path))
 
 
 def imported(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
@@ -608,16 +610,14 @@ def imported(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
 
 
 def _import_star(m: Machine, node: ast.ImportFrom, source: str | None) -> None:
+    home = m.frame.home
     if source is None:
         if not node.level and node.module:
-            m.frame.home.stars.append(node.module)
+            home.library_stars.append(node.module)
         return
-    for atom in import_path(m, source).atoms():
-        if isinstance(atom, ModuleRef):
-            for name, value in list(atom.names.items()):
-                if not name.startswith("_"):
-                    m.write(m.frame.names, name, value)
-            m.frame.home.stars += [star for star in atom.stars if star not in m.frame.home.stars]
+    ref = m.module(source)
+    if ref is not home:
+        home.project_stars.insert(0, ref)
 
 
 # ------------------------------------------------------------------ operators

@@ -200,6 +200,42 @@ def kind_of(cls: Class) -> str:
     return kind
 
 
+_WORTH_IN_CLASS = (b"DDP", b"DistributedDataParallel", b"optim", b"DataLoader", b"torch.save")
+_WORTH_IN_INIT = (b".cuda(", b".to(", b".double(", b".half(", b"no_sync", b"Parallel", b"spread", b"wrap")
+
+
+def worth_making(made: Obj, cls: Class) -> bool:
+    """Whether running the constructor of a network, a dataset or an optimizer can show anything."""
+    if made.kind == "optimizer":
+        return False
+    if made.kind != "module" and not _is_dataset(cls):
+        return True
+    known = getattr(cls.node, "_worth_making", None)
+    if known is None:
+        known = any(_speaks(step) for step in cls.mro() if isinstance(step, Class))
+        cls.node._worth_making = known  # type: ignore[attr-defined]
+    return bool(known)
+
+
+def _is_dataset(cls: Class) -> bool:
+    return any(isinstance(b, Lib) and b.name.startswith("torch.utils.data.") and b.name.endswith("Dataset") for b in cls.mro())
+
+
+def _speaks(cls: Class) -> bool:
+    module = cls.home.module
+    if module is None:
+        return False
+    lines = module.source.split(b"\n")
+    text = b"\n".join(lines[cls.node.lineno - 1 : cls.node.end_lineno])
+    if any(word in text for word in _WORTH_IN_CLASS):
+        return True
+    for statement in cls.node.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            text = b"\n".join(lines[statement.lineno - 1 : statement.end_lineno])
+            return any(word in text for word in _WORTH_IN_INIT)
+    return False
+
+
 def born(m: Machine, made: Obj) -> None:
     """Note under which device context a module is made."""
     if made.kind == "module" and (

@@ -7,7 +7,7 @@ followed into the project's functions with the arguments they are given. All of 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,9 +34,9 @@ from ddplint.engine.values import (
 )
 from ddplint.project import Module, Project
 
-_MOST_STATEMENTS = 60_000
+_MOST_STATEMENTS = 40_000
 _DEEPEST = 40
-_MOST_EVENTS = 20_000
+_MOST_EVENTS = 8_000
 _DULL = 16
 """How often a function is followed that does nothing of interest."""
 
@@ -98,6 +98,7 @@ class Machine:
         self.called: set[int] = set()
         """The ids of the function nodes that were run."""
         self._dull: dict[int, int] = {}
+        self._ran: set[int] = set()
 
     # ------------------------------------------------------------------ state
 
@@ -387,29 +388,77 @@ class Machine:
 
     # ----------------------------------------------------------------- modules
 
-    def module(self, path: str, as_main: bool = False) -> ModuleRef | None:
-        """The module at ``path``, its top level run once."""
-        if path in self._modules:
-            return self._modules[path]
-        module = self.project.module(path)
-        if module is None:
+    def main(self, path: str) -> ModuleRef | None:
+        """Run the top level of the module at ``path`` from its first statement to its last."""
+        ref = self.module(path)
+        ref.ready = True
+        ref.module = self.project.module(path)
+        if ref.module is None:
             return None
-        ref = ModuleRef(path, module)
-        self._modules[path] = ref
-        ref.names["__name__"] = const("__main__" if as_main else "module")
-        ref.names["__file__"] = one(Sym("__file__", opaque=False))
-        chain = self.frame.chain if self.frames and not as_main else ()
-        self.frames.append(Frame(ref, (ref.names,), None, chain))
-        path_before, loops, around, journals = self.path, self.loops, self.around, self._journals
-        breaks = self.breaks
+        ref.names.update(_given_names("__main__"))
+        with self._top_level(ref):
+            self.block(ref.module.tree.body)
+        return ref
+
+    def module(self, path: str) -> ModuleRef:
+        """The module at ``path``; its top level is run piece by piece, as its names are asked for."""
+        if path not in self._modules:
+            self._modules[path] = ModuleRef(path)
+        return self._modules[path]
+
+    def member(self, ref: ModuleRef, name: str, depth: int = 6) -> Value | None:
+        """What a module calls ``name``, by its own statements or by a star import."""
+        self._prepare(ref)
+        if name in ref.pending:
+            self._run_pending(ref, name)
+        if name in ref.names:
+            value = ref.names[name].within(self.path)
+            if value.alternatives:
+                return value
+        word = name.encode("utf-8", "replace")
+        for star in ref.project_stars if depth and not name.startswith("__") else ():
+            if star.project_stars or word in (self.project.source(star.path) or b""):
+                found = self.member(star, name, depth - 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _prepare(self, ref: ModuleRef) -> None:
+        if ref.ready:
+            return
+        ref.ready = True
+        ref.module = self.project.module(ref.path) if ref.path.endswith(".py") else None
+        if ref.module is None:
+            return
+        ref.names.update(_given_names("module"))
+        for statement in ref.module.tree.body:
+            if isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names):
+                with self._top_level(ref):
+                    self.block([statement])
+                continue
+            for name in bound_names(statement, ref.pending):
+                ref.pending.setdefault(name, []).append(statement)
+
+    def _run_pending(self, ref: ModuleRef, name: str) -> None:
+        statements = ref.pending.pop(name)
+        with self._top_level(ref):
+            for statement in statements:
+                if id(statement) not in self._ran:
+                    self._ran.add(id(statement))
+                    self.path = ALWAYS
+                    self.block([statement])
+
+    @contextmanager
+    def _top_level(self, ref: ModuleRef) -> Iterator[None]:
+        """Where a module's own statements run: under nobody's tests and loops."""
+        self.frames.append(Frame(ref, (ref.names,), None, ()))
+        kept = (self.path, self.loops, self.around, self._journals, self.breaks)
         self.path, self.loops, self.around, self._journals, self.breaks = ALWAYS, [], [], [], []
         try:
-            self.block(module.tree.body)
+            yield
         finally:
             self.frames.pop()
-            self.path, self.loops, self.around, self._journals = path_before, loops, around, journals
-            self.breaks = breaks
-        return ref
+            self.path, self.loops, self.around, self._journals, self.breaks = kept
 
     # -------------------------------------------------------------- statements
 
@@ -424,6 +473,58 @@ class Machine:
                 self.trace.complete = False
                 raise OutOfBudget
             execute(self, statement)
+
+
+def _given_names(name: str) -> dict[str, Value]:
+    return {"__name__": const(name), "__file__": one(Sym("__file__", opaque=False))}
+
+
+def bound_names(statement: ast.stmt, known: Container[str] = ()) -> Iterator[str]:
+    """The names a statement binds, or changes the value of: ``x = …``, ``x.y = …``, ``x.add(…)`` for a known ``x``."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names):
+            for alias in names:
+                yield alias.asname or alias.name.split(".")[0]
+        case ast.ImportFrom(names=names):
+            for alias in names:
+                yield alias.asname or alias.name
+        case ast.Assign(targets=targets):
+            for target in targets:
+                yield from _target_names(target)
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            yield from _target_names(target)
+        case ast.Expr(value=ast.Call(func=ast.Attribute() as function)):
+            base: ast.expr = function
+            while isinstance(base, ast.Attribute):
+                base = base.value
+            if isinstance(base, ast.Name) and base.id in known:
+                yield base.id
+        case ast.If() | ast.Try() | ast.For() | ast.While() | ast.With():
+            if isinstance(statement, ast.For):
+                yield from _target_names(statement.target)
+            for part in ("body", "orelse", "finalbody"):
+                for inner in getattr(statement, part, ()):
+                    yield from bound_names(inner, known)
+            for handler in getattr(statement, "handlers", ()):
+                for inner in handler.body:
+                    yield from bound_names(inner, known)
+        case _:
+            pass
+
+
+def _target_names(target: ast.expr) -> Iterator[str]:
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                yield from _target_names(element)
+        case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Starred(value=value):
+            yield from _target_names(value)
+        case _:
+            pass
 
 
 def _restore(where: dict[str, Value], name: str, old: Value | None) -> None:

@@ -31,7 +31,7 @@ def run(project: Project, entry: str) -> Trace:
     machine = Machine(project, entry)
     with _deep(), _without_collection():
         try:
-            ref = machine.module(entry, as_main=True)
+            ref = machine.main(entry)
             if ref is not None:
                 for _ in range(2):
                     _uncalled(machine, ref)

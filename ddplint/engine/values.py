@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ddplint.project import Module
 
 _LONGEST_KEY = 160
-_MOST_ALTERNATIVES = 16
+_MOST_ALTERNATIVES = 12
+_MOST_MODELS = 3
 
 
 class Atom:
@@ -106,13 +107,18 @@ class Lib(Atom):
 
 @dataclass(eq=False, slots=True)
 class ModuleRef(Atom):
-    """A module of the project (or a folder of it, without ``module``)."""
+    """A module of the project (or a folder of it, without ``module``).
+
+    ``pending`` are the statements of its top level that bind or change a name and have not been run yet.
+    """
 
     path: str
-    module: Module | None
+    module: Module | None = None
     names: dict[str, Value] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
-    busy: bool = False
+    library_stars: list[str] = field(default_factory=list)
+    project_stars: list[ModuleRef] = field(default_factory=list)
+    pending: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    ready: bool = False
 
     @property
     def key(self) -> str:
@@ -401,6 +407,10 @@ def union(values: Iterable[Value]) -> Value:
             mark = atom if not isinstance(atom, Const) else (type(atom.value), atom.soft, atom.key)
             gathered.setdefault(mark, []).append(case)
             atoms.setdefault(mark, atom)
+    models = [mark for mark, atom in atoms.items() if isinstance(atom, Obj) and atom.kind == "module"]
+    for mark in models[_MOST_MODELS:]:
+        # one network is as good as another for what is asked here
+        gathered[models[_MOST_MODELS - 1]] += gathered.pop(mark)
     alternatives: list[Alternative] = []
     for mark, cases in gathered.items():
         for case in simplify(cases) if len(cases) > 1 else cases:
