@@ -63,9 +63,12 @@ class Analysis:
         entries.add(path)
         shared: set[str] = set()
         for entry in sorted(entries):
-            for save in self._program(project, entry).trace.of(facts.Save):
-                if save.site.module.path != path and any(site.module.path == path for site in save.chain):
-                    shared.add(save.site.module.path)
+            program = self._program(project, entry)
+            for save in program.trace.of(facts.Save):
+                writer = save.site.module.path
+                if writer != path and any(site.module.path == path for site in save.chain):
+                    if writer not in shared and program.on_many_ranks(save):
+                        shared.add(writer)
         for other in sorted(shared):
             entries.update(project.dependents(other)[:_MOST_PROGRAMS])
         return tuple(sorted(entries))

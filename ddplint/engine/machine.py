@@ -99,6 +99,7 @@ class Machine:
         """The ids of the function nodes that were run."""
         self._dull: dict[int, int] = {}
         self._ran: set[int] = set()
+        self._settling = False
 
     # ------------------------------------------------------------------ state
 
@@ -258,7 +259,10 @@ class Machine:
         self.loops.append(turn)
         broke: list[Path] = []
         died = False
-        for _ in range(2):
+        settling, rounds = self._settling, 1 if self._settling else 2
+        for number in range(rounds):
+            # in a second round, what inner loops change has been seen already
+            self._settling = settling or number > 0
             went_on: list[Path] = []
             self.breaks.append((self.frame, broke, went_on))
             self._journals.append({})
@@ -285,6 +289,7 @@ class Machine:
                 self.write(where, name, joined)
             if not changed or not repeats:
                 break
+        self._settling = settling
         self.loops.pop()
         if endless and not broke:
             self.path = NEVER
@@ -452,13 +457,13 @@ class Machine:
     def _top_level(self, ref: ModuleRef) -> Iterator[None]:
         """Where a module's own statements run: under nobody's tests and loops."""
         self.frames.append(Frame(ref, (ref.names,), None, ()))
-        kept = (self.path, self.loops, self.around, self._journals, self.breaks)
-        self.path, self.loops, self.around, self._journals, self.breaks = ALWAYS, [], [], [], []
+        kept = (self.path, self.loops, self.around, self._journals, self.breaks, self._settling)
+        self.path, self.loops, self.around, self._journals, self.breaks, self._settling = ALWAYS, [], [], [], [], False
         try:
             yield
         finally:
             self.frames.pop()
-            self.path, self.loops, self.around, self._journals, self.breaks = kept
+            self.path, self.loops, self.around, self._journals, self.breaks, self._settling = kept
 
     # -------------------------------------------------------------- statements
 

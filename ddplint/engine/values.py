@@ -400,6 +400,9 @@ def const(value: Any) -> Value:
 
 def union(values: Iterable[Value]) -> Value:
     """All alternatives of all values, equal ones joined; bounded."""
+    values = list(values)
+    if values and all(value is values[0] for value in values) and len(values[0].alternatives) == 1:
+        return values[0]
     gathered: dict[Any, list[Case]] = {}
     atoms: dict[Any, Atom] = {}
     for value in values:
