@@ -14,6 +14,8 @@ from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
 
 _MOST_PROGRAMS = 40
+_MOST_WORK = 50_000
+"""Statements of all programs that are run for one file."""
 
 
 class Analysis:
@@ -59,19 +61,33 @@ class Analysis:
 
     def _entries(self, project: Project, path: str) -> tuple[str, ...]:
         """The programs the file runs in, and those that share a writer with it."""
-        entries = set(project.dependents(path)[:_MOST_PROGRAMS])
-        entries.add(path)
+        entries = self._within_budget(project, path)
         shared: set[str] = set()
-        for entry in sorted(entries):
+        for entry in entries:
             program = self._program(project, entry)
             for save in program.trace.of(facts.Save):
                 writer = save.site.module.path
                 if writer != path and any(site.module.path == path for site in save.chain):
                     if writer not in shared and program.on_many_ranks(save):
                         shared.add(writer)
-        for other in sorted(shared):
-            entries.update(project.dependents(other)[:_MOST_PROGRAMS])
-        return tuple(sorted(entries))
+        found = set(entries)
+        for writer in sorted(shared):
+            found.update(self._within_budget(project, writer))
+        return tuple(sorted(found))
+
+    def _within_budget(self, project: Project, path: str) -> list[str]:
+        """The file itself and its dependents, as many as are run: the files that import it first."""
+        others = [other for other in project.dependents(path) if other != path]
+        near = [other for other in others if path in project.imports(other)]
+        ordered = [path, *near, *(other for other in others if other not in set(near))]
+        kept: list[str] = []
+        work = 0
+        for entry in ordered[:_MOST_PROGRAMS]:
+            kept.append(entry)
+            work += self._program(project, entry).trace.statements
+            if work > _MOST_WORK:
+                break
+        return kept
 
     def _check(self, symbol: str, entries: tuple[str, ...], programs: list[Program]) -> list[Finding]:
         key = (symbol, entries)

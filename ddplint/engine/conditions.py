@@ -14,7 +14,7 @@ PER_NODE = 4
 WORLD = NODES * PER_NODE
 EVERY_RANK = (1 << WORLD) - 1
 _FIRST_NODE = (1 << PER_NODE) - 1
-_MOST_CASES = 8
+_MOST_CASES = 6
 
 
 class Key(NamedTuple):

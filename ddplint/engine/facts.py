@@ -227,6 +227,8 @@ class Trace:
     entry: str
     events: list[Event] = field(default_factory=list)
     complete: bool = True
+    statements: int = 0
+    """How many statements were run, a measure of the work."""
 
     def of(self, kind: type[E]) -> Iterator[E]:
         for event in self.events:

@@ -34,7 +34,7 @@ from ddplint.engine.values import (
 )
 from ddplint.project import Module, Project
 
-_MOST_STATEMENTS = 40_000
+_MOST_STATEMENTS = 20_000
 _DEEPEST = 40
 _MOST_EVENTS = 8_000
 _DULL = 16
@@ -94,7 +94,7 @@ class Machine:
         self._journals: list[dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]]] = []
         self._modules: dict[str, ModuleRef] = {}
         self._uid = 0
-        self._statements = 0
+        self.statements = 0
         self.called: set[int] = set()
         """The ids of the function nodes that were run."""
         self._dull: dict[int, int] = {}
@@ -338,7 +338,7 @@ class Machine:
         if self._dull.get(id(func.node), 0) > _DULL:
             return None
         self.called.add(id(func.node))
-        events, statements = len(self.trace.events), self._statements
+        events, statements = len(self.trace.events), self.statements
         chain = self.frame.chain + ((site,) if site is not None else ()) if self.frames else ()
         frame = Frame(func.home, (*func.scopes, bound), func, chain, func.owner, me, on_yield=on_yield)
         frame.loops = len(self.loops)
@@ -368,7 +368,7 @@ class Machine:
             self.path = base if frame.returns else NEVER
         result = union(results) if results else NONE
         if len(self.trace.events) == events and _is_dull(result):
-            cost = 1 + (self._statements - statements) // 20
+            cost = 1 + (self.statements - statements) // 20
             self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + cost
         return result, frame
 
@@ -473,8 +473,8 @@ class Machine:
         for statement in statements:
             if not self.path:
                 return
-            self._statements += 1
-            if self._statements > _MOST_STATEMENTS:
+            self.statements += 1
+            if self.statements > _MOST_STATEMENTS:
                 self.trace.complete = False
                 raise OutOfBudget
             execute(self, statement)

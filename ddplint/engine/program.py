@@ -37,6 +37,7 @@ def run(project: Project, entry: str) -> Trace:
                     _uncalled(machine, ref)
         except (OutOfBudget, RecursionError, MemoryError):
             machine.trace.complete = False
+    machine.trace.statements = machine.statements
     return machine.trace
 
 

@@ -13,7 +13,7 @@ from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Class, Const, Lib, Obj, Sym, Value, blend, one, union
 
 
-_MOST_FACTS = 30
+_MOST_FACTS = 20
 """How many facts a path collects before further tests are no longer remembered."""
 
 
