@@ -7,6 +7,7 @@ the eight ranks; any other test is a fact that holds or does not hold, the same 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 NODES = 2
@@ -43,8 +44,9 @@ class Case(NamedTuple):
             return self if mask == self.mask else Case(mask, self.facts)
         if not self.facts:
             return other if mask == other.mask else Case(mask, other.facts)
-        for key, answer in other.facts:
-            if (key, not answer) in self.facts:
+        few, many = (self.facts, other.facts) if len(self.facts) < len(other.facts) else (other.facts, self.facts)
+        for key, answer in few:
+            if (key, not answer) in many:
                 return None
         return Case(mask, self.facts | other.facts)
 
@@ -69,6 +71,14 @@ _LOST = Key("more cases than are followed", per_rank=True)
 
 def simplify(cases: Iterable[Case]) -> Path:
     """The same disjunction, with what is implied left out and opposite facts joined; bounded."""
+    cases = tuple(cases)
+    if len(cases) < 2:
+        return cases
+    return _simplified(cases)
+
+
+@lru_cache(maxsize=4096)
+def _simplified(cases: tuple[Case, ...]) -> Path:
     by_facts: dict[frozenset[Fact], int] = {}
     for case in cases:
         by_facts[case.facts] = by_facts.get(case.facts, 0) | case.mask

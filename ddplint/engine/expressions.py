@@ -900,6 +900,7 @@ def _joined(m: Machine, values: list[ast.expr]) -> Value:
 def function(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Value:
     """The function a definition makes, decorators applied."""
     frame = m.frame
+    frame.captured = True
     defaults: dict[str, Value] = {}
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args]
@@ -979,6 +980,8 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         inner(0)
     finally:
         frame.scopes = old
+        if not frame.captured:
+            m.forget(names)
     if isinstance(node, ast.DictComp) and exact and "*" not in made.attrs and made.attrs:
         made.notes["loose"] = False
     return one(made)

@@ -62,6 +62,8 @@ class Frame:
     on_yield: Callable[[Value], Value] | None = None
     yielded: list[Value] = field(default_factory=list)
     loops: int = 0
+    captured: bool = False
+    """Whether a function made here may still look at its names when it has ended."""
 
     @property
     def names(self) -> dict[str, Value]:
@@ -132,6 +134,13 @@ class Machine:
             if mark not in journal:
                 journal[mark] = (where, name, where.get(name))
         where[name] = value
+
+    def forget(self, names: dict[str, Value]) -> None:
+        """No branch has to take back what was written to names that nobody can see any more."""
+        if self._journals:
+            journal = self._journals[-1]
+            for name in names:
+                journal.pop((id(names), name), None)
 
     def record(self, kind: type[facts.Event], node: ast.AST | Site, **details: Any) -> Any:
         """Write an event down, with the place and the circumstances of this moment."""
@@ -355,6 +364,8 @@ class Machine:
                     frame.returns.append((self.path, NONE))
         finally:
             self.frames.pop()
+            if not frame.captured:
+                self.forget(bound)
         results = [
             value if path is base or path == base else under(value, _relative(path, base))
             for path, value in frame.returns

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _LONGEST_KEY = 160
 _MOST_ALTERNATIVES = 12
 _MOST_MODELS = 3
+_MOST_UNKNOWN = 3
 
 
 class Atom:
@@ -330,7 +331,7 @@ class Value:
 
     def within(self, path: Path) -> Value:
         """The alternatives that can hold on ``path``."""
-        if len(self.alternatives) == 1 and not self.alternatives[0][0].facts:
+        if all(case is _ANY for case, _ in self.alternatives) or path is ALWAYS:
             return self
         kept = tuple(alt for alt in self.alternatives if any(alt[0].both(case) is not None for case in path))
         return self if len(kept) == len(self.alternatives) else Value(kept)
@@ -414,6 +415,12 @@ def union(values: Iterable[Value]) -> Value:
     for mark in models[_MOST_MODELS:]:
         # one network is as good as another for what is asked here
         gathered[models[_MOST_MODELS - 1]] += gathered.pop(mark)
+    unknown = [mark for mark, atom in atoms.items() if isinstance(atom, Sym)]
+    if len(unknown) > _MOST_UNKNOWN:
+        cases = [case for mark in unknown for case in gathered.pop(mark)]
+        either = blend("either", [Value(tuple((_ANY, atoms[mark]) for mark in unknown))])
+        gathered[either] = [weakest(cases)]
+        atoms[either] = either
     alternatives: list[Alternative] = []
     for mark, cases in gathered.items():
         for case in simplify(cases) if len(cases) > 1 else cases:
