@@ -67,6 +67,8 @@ Path = tuple[Case, ...]
 ALWAYS: Path = (Case(),)
 NEVER: Path = ()
 _LOST = Key("more cases than are followed", per_rank=True)
+_MERGED = Key("one of many cases")
+"""Stands for the facts in which cases differ that are the same on every rank."""
 
 
 def simplify(cases: Iterable[Case]) -> Path:
@@ -107,12 +109,16 @@ def _simplified(cases: tuple[Case, ...]) -> Path:
 
 def weakest(cases: Iterable[Case], lost: bool = False) -> Case:
     """One case that holds whenever any of them does."""
+    cases = list(cases)
     mask, facts = 0, None
     for case in cases:
         mask |= case.mask
         facts = case.facts if facts is None else facts & case.facts
     facts = facts or frozenset()
-    return Case(mask or EVERY_RANK, facts | {(_LOST, True)} if lost else facts)
+    if lost:
+        alike = all(case.mask == mask and not any(key.per_rank for key, _ in case.facts - facts) for case in cases)
+        facts |= {(_MERGED if alike else _LOST, True)}
+    return Case(mask or EVERY_RANK, facts)
 
 
 def conjoin(left: Path, right: Path) -> Path:

@@ -104,11 +104,17 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         if common == 0 and not backward.loops:
             continue
         deeper = [loop for loop in backward.loops[common:] if loop.repeats]
-        if deeper and meets(step.path, backward.path) and len(step.loops) == common and common and step.index > backward.index:
+        if deeper and meets(step.path, backward.path) and common and step.index > backward.index and _alone(program, step, common):
             return _Accumulation(backward, step, _site_in_common(backward, step), deeper[0])
         if len(backward.loops) == common == len(step.loops) and common and _conditional(step, backward):
             return _Accumulation(backward, step, _site_in_common(backward, step), None)
     return None
+
+
+def _alone(program: Program, step: facts.Step, common: int) -> bool:
+    """Whether the loops that the step is in beyond the first ``common`` go over optimizers, not over batches."""
+    further = step.loops[common:]
+    return not further or not any(further[0] in other.loops for other in program.trace.of(facts.Backward))
 
 
 def _conditional(step: facts.Step, backward: facts.Backward) -> bool:
