@@ -69,6 +69,8 @@ _OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
     ast.NotIn: ast.In,
 }
 _LONGEST_TEXT = 400
+_ALIKE = frozenset({"requires_grad", "dtype", "ndim", "is_leaf", "is_cuda", "grad_fn"})
+"""What tensors of one place in the program have in common, whatever they hold."""
 _LARGEST = 100
 """How many elements of a display are looked at."""
 
@@ -487,7 +489,7 @@ def _attribute(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Value
             return one(
                 Sym(
                     blend(f".{name}", [one(atom)]).text if len(atom.text) > 100 else f"{atom.text}.{name}",
-                    atom.ranked or hints_rank(name),
+                    (atom.ranked and name not in _ALIKE) or hints_rank(name),
                     atom.counter,
                     atom.opaque,
                     atom.made_of,

@@ -12,12 +12,16 @@ from ddplint.engine.values import Obj, Site, Value
 
 @dataclass(eq=False)
 class Loop:
-    """A loop that is being run. ``repeats``: it can go round more than once. ``over``: the loaders it goes over."""
+    """A loop that is being run. ``repeats``: it can go round more than once. ``over``: the loaders it goes over.
+
+    ``depth``: how many calls lead to the function that holds it (for a generator's loop, the one that goes over it).
+    """
 
     uid: int
     site: Site
     repeats: bool = True
     over: frozenset[Obj] = frozenset()
+    depth: int = 0
 
     @property
     def mark(self) -> str:

@@ -263,7 +263,7 @@ class Machine:
         """Run a loop's body, twice where the first round changes what the second sees."""
         if not self.path:
             return
-        turn = facts.Loop(self.fresh(), self.site(node), repeats, over)
+        turn = facts.Loop(self.fresh(), self.site(node), repeats, over, self._depth())
         before = self.path
         self.loops.append(turn)
         broke: list[Path] = []
@@ -309,6 +309,13 @@ class Machine:
             self.path = tuple(forget(case, turn.mark) for case in path)
         else:
             self.path = before
+
+    def _depth(self) -> int:
+        """How many calls lead to the function whose rounds a loop here makes."""
+        at = len(self.frames) - 1
+        while at > 0 and self.frames[at].on_yield is not None:
+            at -= 1
+        return len(self.frames[at].chain)
 
     def _count(self, node: ast.AST, turn: facts.Loop) -> None:
         """Give the names that the body of a loop counts up the value they have in any round."""

@@ -54,9 +54,15 @@ _RANKISH = re.compile(
 )
 
 
+_COUNTS = re.compile(
+    r"(?:^|_)(?:per|n|num|nb|number_of|total)_(?:gpu|device|rank|node|proc|process|host|shard)s?(?=$|_)", re.IGNORECASE
+)
+"""What there is of something, or for each of them: the same number everywhere."""
+
+
 def hints_rank(name: str) -> bool:
     """Whether an unseen value of this name may differ from rank to rank."""
-    return _RANKISH.search(name) is not None
+    return _RANKISH.search(_COUNTS.sub("", name)) is not None
 
 
 _SHARDING = re.compile(

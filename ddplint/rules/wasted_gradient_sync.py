@@ -52,7 +52,10 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         return
     if any(t.name == _FLAG and t.wrapper is wrapper for t in program.trace.of(facts.Toggle)):
         return
-    regions = [n for n in program.trace.of(facts.NoSync) if n.wrapper is wrapper and _same_round(n, backward)]
+    regions = [
+        n for n in program.trace.of(facts.NoSync)
+        if n.wrapper is wrapper and _same_round(n, backward) and not _without_grad(program, n)
+    ]  # fmt: skip
     quiet = [f for f in own if any(thing is wrapper for thing, _ in f.quiet)]
     if not regions:
         if quiet:
@@ -88,6 +91,15 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
             return
 
 
+def _without_grad(program: Program, region: facts.NoSync) -> bool:
+    """Whether all forwards under a ``no_sync`` are of an evaluation."""
+    forwards = [
+        f for f in program.trace.of(facts.Forward)
+        if f.module is region.wrapper and region.index < f.index < region.until
+    ]  # fmt: skip
+    return bool(forwards) and not any(f.grad for f in forwards)
+
+
 def _same_round(event: facts.Event, other: facts.Event) -> bool:
     """Whether both run in the same round of the innermost loop of either."""
     shorter = min(len(event.loops), len(other.loops))
@@ -105,7 +117,7 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
             continue
         deeper = [loop for loop in backward.loops[common:] if loop.repeats]
         if deeper and meets(step.path, backward.path) and common and step.index > backward.index and _alone(program, step, common):
-            return _Accumulation(backward, step, _site_in_common(backward, step), deeper[0])
+            return _Accumulation(backward, step, _site_in_common(backward, step, deeper[0].depth), deeper[0])
         if len(backward.loops) == common == len(step.loops) and common and _conditional(step, backward):
             return _Accumulation(backward, step, _site_in_common(backward, step), None)
     return None
@@ -129,13 +141,16 @@ def _conditional(step: facts.Step, backward: facts.Backward) -> bool:
     return True
 
 
-def _site_in_common(backward: facts.Backward, step: facts.Step) -> Site:
-    """The backward, or the call that leads to it, in the innermost function that also leads to the step."""
+def _site_in_common(backward: facts.Backward, step: facts.Step, depth: int = 0) -> Site:
+    """The backward, or the call that leads to it, in the innermost function that also leads to the step.
+
+    In a function further in, where the loop over micro-batches is one of ``depth`` calls.
+    """
     first, second = (*backward.chain, backward.site), (*step.chain, step.site)
     at = 0
     while at < min(len(first), len(second)) - 1 and first[at] == second[at]:
         at += 1
-    return first[at]
+    return first[min(max(at, depth), len(first) - 1)]
 
 
 RULE = Rule(
