@@ -14,6 +14,7 @@ from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
 
 _MOST_PROGRAMS = 40
+_KEPT_PROGRAMS = 100
 _MOST_WORK = 50_000
 """Statements of all programs that are run for one file."""
 
@@ -55,9 +56,11 @@ class Analysis:
         return self._projects[root]
 
     def _program(self, project: Project, entry: str) -> Program:
-        if entry not in self._programs:
-            self._programs[entry] = Program(run(project, entry), project)
-        return self._programs[entry]
+        program = self._programs.pop(entry, None) or Program(run(project, entry), project)
+        self._programs[entry] = program
+        while len(self._programs) > _KEPT_PROGRAMS:
+            del self._programs[next(iter(self._programs))]
+        return program
 
     def _entries(self, project: Project, path: str) -> tuple[str, ...]:
         """The programs the file runs in, and those that share a writer with it."""
