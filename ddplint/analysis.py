@@ -1,4 +1,4 @@
-"""The question a front end asks: what is wrong in this file?"""
+"""What a front end asks: the findings of one file."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Analysis:
             program = self._program(project, entry)
             for save in program.trace.of(facts.Save):
                 writer = save.site.module.path
-                if writer != path and any(site.module.path == path for site in save.chain):
-                    if writer not in shared and program.on_many_ranks(save):
-                        shared.add(writer)
+                through = writer != path and any(site.module.path == path for site in save.chain)
+                if through and writer not in shared and program.on_many_ranks(save):
+                    shared.add(writer)
         found = set(entries)
         for writer in sorted(shared):
             found.update(self._within_budget(project, writer))

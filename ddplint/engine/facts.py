@@ -235,6 +235,7 @@ class Trace:
     """How many statements were run, a measure of the work."""
 
     def of(self, kind: type[E]) -> Iterator[E]:
+        """The events of one kind, in order."""
         for event in self.events:
             if isinstance(event, kind):
                 yield event

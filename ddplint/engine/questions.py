@@ -35,6 +35,7 @@ class Program:
 
     @cached_property
     def wraps(self) -> list[facts.Wrap]:
+        """The wraps of the program."""
         return list(self.trace.of(facts.Wrap))
 
     @cached_property
@@ -52,6 +53,7 @@ class Program:
 
     @cached_property
     def training(self) -> list[Training]:
+        """Each backward that trains a wrapper, with each loader whose batches reached it."""
         found = []
         for backward in self.trace.of(facts.Backward):
             loaders = [part for part in backward.made_of if isinstance(part, Obj) and part.kind == "loader"]
@@ -83,6 +85,7 @@ class Program:
 
     @cached_property
     def spawns(self) -> list[facts.Spawn]:
+        """Where the program starts processes."""
         return list(self.trace.of(facts.Spawn))
 
     def in_parent(self, event: facts.Event) -> bool:

@@ -8,7 +8,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, WORLD, Case, Key, Path, conjoin, fact, simplify, weakest
+from ddplint.engine.conditions import (
+    ALWAYS,
+    EVERY_RANK,
+    NEVER,
+    WORLD,
+    Case,
+    Key,
+    Path,
+    conjoin,
+    fact,
+    simplify,
+    weakest,
+)
 
 if TYPE_CHECKING:
     from ddplint.project import Module
@@ -16,6 +28,7 @@ if TYPE_CHECKING:
 _LONGEST_KEY = 160
 _MOST_ALTERNATIVES = 12
 _MOST_MODELS = 3
+_MOST_BASES = 40
 _MOST_UNKNOWN = 3
 
 
@@ -139,6 +152,7 @@ class Func(Atom):
 
     @property
     def name(self) -> str:
+        """What it is called."""
         return getattr(self.node, "name", "<lambda>")
 
     @property
@@ -160,6 +174,7 @@ class Class(Atom):
 
     @property
     def name(self) -> str:
+        """What it is called."""
         return self.node.name
 
     @property
@@ -168,19 +183,7 @@ class Class(Atom):
 
     def mro(self) -> Iterator[Class | Lib]:
         """Itself and its bases, depth first; an unknown base is left out."""
-        yield from self._mro(set())
-
-    def _mro(self, seen: set[int]) -> Iterator[Class | Lib]:
-        if id(self) in seen or len(seen) > 40:
-            return
-        seen.add(id(self))
-        yield self
-        for base in self.bases:
-            for _, atom in base.alternatives:
-                if isinstance(atom, Class):
-                    yield from atom._mro(seen)
-                elif isinstance(atom, Lib):
-                    yield atom
+        yield from _linearised(self, set())
 
     @property
     def opaque_base(self) -> bool:
@@ -190,6 +193,7 @@ class Class(Atom):
         )
 
     def lookup(self, name: str) -> Value | None:
+        """A member of the class or of a base in the project."""
         for cls in self.mro():
             if isinstance(cls, Class) and name in cls.attrs:
                 return cls.attrs[name]
@@ -199,6 +203,19 @@ class Class(Atom):
         """The first library base among ``names``."""
         wanted = set(names)
         return next((c.name for c in self.mro() if isinstance(c, Lib) and c.name in wanted), None)
+
+
+def _linearised(cls: Class, seen: set[int]) -> Iterator[Class | Lib]:
+    if id(cls) in seen or len(seen) > _MOST_BASES:
+        return
+    seen.add(id(cls))
+    yield cls
+    for base in cls.bases:
+        for atom in base.atoms():
+            if isinstance(atom, Class):
+                yield from _linearised(atom, seen)
+            elif isinstance(atom, Lib):
+                yield atom
 
 
 @dataclass(eq=False, slots=True)
@@ -226,19 +243,20 @@ class Obj(Atom):
     @property
     def taint(self) -> frozenset[Any]:
         if self.kind in _CONTAINERS:
-            return self._parts(3)
+            return _parts(self, 3)
         return frozenset({self})
 
-    def _parts(self, depth: int) -> frozenset[Any]:
-        """Itself and what its elements are made of."""
-        found: set[Any] = {self, *self.notes.get("states", ())}
-        for value in self.attrs.values():
-            for _, atom in value.alternatives:
-                if isinstance(atom, Obj):
-                    found |= atom._parts(depth - 1) if atom.kind in _CONTAINERS and depth else {atom}
-                else:
-                    found |= atom.taint
-        return frozenset(found)
+
+def _parts(thing: Obj, depth: int) -> frozenset[Any]:
+    """Itself and what its elements are made of."""
+    found: set[Any] = {thing, *thing.notes.get("states", ())}
+    for value in thing.attrs.values():
+        for _, atom in value.alternatives:
+            if isinstance(atom, Obj):
+                found |= _parts(atom, depth - 1) if atom.kind in _CONTAINERS and depth else {atom}
+            else:
+                found |= atom.taint
+    return frozenset(found)
 
 
 _CONTAINERS = frozenset({"tuple", "list", "dict", "set", "file"})
@@ -295,6 +313,7 @@ class Site:
 
     @property
     def line(self) -> int:
+        """Its first line."""
         return getattr(self.node, "lineno", 1)
 
     @property
@@ -326,6 +345,7 @@ class Value:
     alternatives: tuple[Alternative, ...]
 
     def atoms(self) -> Iterator[Atom]:
+        """The things it can be."""
         for _, atom in self.alternatives:
             yield atom
 
@@ -364,10 +384,12 @@ class Value:
 
     @property
     def counter(self) -> bool:
+        """Whether it may count rounds, steps or batches."""
         return any(isinstance(atom, Sym) and atom.counter for atom in self.atoms())
 
     @property
     def opaque(self) -> bool:
+        """Whether it may come from where the analysis cannot see."""
         return any(isinstance(atom, Sym) and atom.opaque for atom in self.atoms())
 
     def constant(self) -> Any:
@@ -380,6 +402,7 @@ NOTHING = Value(())
 
 
 def one(atom: Atom) -> Value:
+    """The value that is this one thing."""
     return Value(((_ANY, atom),))
 
 
@@ -390,6 +413,7 @@ FALSE = one(Const(False))
 
 
 def const(value: Any) -> Value:
+    """The value of a literal."""
     if value is None:
         return NONE
     if value is True:
@@ -478,6 +502,7 @@ def split(value: Value) -> tuple[Path, Path]:
 
 
 def truth(atom: Atom) -> tuple[Path, Path]:
+    """The paths on which one thing is true, and on which it is false."""
     match atom:
         case Const(value, soft):
             if soft:

@@ -69,5 +69,6 @@ def place(site: Site | None, seen_from: Site) -> str:
 
 
 def wrapped_at(wrapper: Obj, seen_from: Site) -> str:
+    """How a message names the place of a wrap."""
     event = wrapper.notes.get("wrap")
     return place(event.site if isinstance(event, facts.Wrap) else wrapper.site, seen_from)

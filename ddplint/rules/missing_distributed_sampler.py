@@ -22,6 +22,7 @@ _KNOW_NO_RANK = {
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    """Loaders that train and share nothing out among the ranks."""
     for program in programs:
         for training in program.training:
             loader = training.loader

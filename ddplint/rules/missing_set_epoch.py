@@ -16,6 +16,7 @@ SYMBOL = "ddp-missing-set-epoch"
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    """Samplers that train and are not told the epoch."""
     for program in programs:
         if not program.trace.complete:
             continue  # the call may stand in what was not run

@@ -17,6 +17,7 @@ SYMBOL = "ddp-unguarded-save"
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    """Writes that every rank does to one file."""
     wrong: dict[Site, list[facts.Event]] = defaultdict(list)
     right: dict[Site, list[facts.Event]] = defaultdict(list)
     wraps: dict[int, Program] = {}

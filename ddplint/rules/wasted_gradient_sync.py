@@ -27,6 +27,7 @@ class _Accumulation:
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    """Backwards that reduce though the step is yet to come."""
     for program in programs:
         for backward in program.trace.of(facts.Backward):
             wrappers = program.wrappers_in(backward)

@@ -16,6 +16,7 @@ SYMBOL = "ddp-wrap-before-move"
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    """Wraps of a model that moves afterwards."""
     for program in programs:
         for wrap in program.wraps:
             inner = [atom for atom in wrap.inner.within(wrap.path).atoms() if isinstance(atom, Obj)]

@@ -15,6 +15,7 @@ SYMBOL = "ddp-wrapper-state-dict"
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    """State dicts of a wrapper that reach a file."""
     for program in programs:
         for save in program.trace.of(facts.Save):
             if save.content is None:
