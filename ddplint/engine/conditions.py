@@ -89,7 +89,7 @@ def _simplified(cases: tuple[Case, ...]) -> Path:
         return (Case(mask, facts),)
     kept = [Case(mask, facts) for facts, mask in by_facts.items()]
     if len(kept) > _MOST_CASES * 2:
-        return (weakest(kept, lost=True),)
+        return _fewer(kept)
     merged = True
     while merged:
         merged = False
@@ -103,8 +103,20 @@ def _simplified(cases: tuple[Case, ...]) -> Path:
             if merged:
                 break
     if len(kept) > _MOST_CASES:
-        return (weakest(kept, lost=True),)
+        return _fewer(kept)
     return tuple(kept)
+
+
+def _fewer(cases: list[Case]) -> Path:
+    """The disjunction of too many cases: what no rank can tell apart becomes one, all of them where that is not enough."""
+    alike: dict[tuple[int, frozenset[Fact]], list[Case]] = {}
+    for case in cases:
+        own = frozenset(pair for pair in case.facts if pair[0].per_rank)
+        alike.setdefault((case.mask, own), []).append(case)
+    if len(alike) > _MOST_CASES:
+        return (weakest(cases, lost=True),)
+    joined = [weakest(group, lost=True) if len(group) > 1 else group[0] for group in alike.values()]
+    return simplify(joined)
 
 
 def weakest(cases: Iterable[Case], lost: bool = False) -> Case:

@@ -193,12 +193,16 @@ def _set_attribute(m: Machine, base: Value, name: str, value: Value, node: ast.A
     for case, atom in alternatives:
         if isinstance(atom, Obj):
             old = atom.attrs.get(name)
+            if old is None and (old := _unset(m, atom, name)) is not None:
+                atom.attrs[name] = old
             new = value
             if len(alternatives) > 1 and old is not None:
                 new = union([under(value, (case,)), old])
             m.write(atom.attrs, name, new)
             library.attribute_was_set(m, atom, name, value, node)
         elif isinstance(atom, Sym):
+            if f"{atom.text}.{name}" not in m.sym_attrs:
+                m.sym_attrs[f"{atom.text}.{name}"] = _attribute(m, atom, name, None)
             m.write(m.sym_attrs, f"{atom.text}.{name}", value)
         elif isinstance(atom, ModuleRef):
             m.write(atom.names, name, value)
@@ -206,6 +210,14 @@ def _set_attribute(m: Machine, base: Value, name: str, value: Value, node: ast.A
             m.write(atom.attrs, name, value)
         elif isinstance(atom, Lib):
             m.write(m.sym_attrs, f"{atom.name}.{name}", value)
+
+
+def _unset(m: Machine, thing: Obj, name: str) -> Value | None:
+    """What an attribute is before anybody sets it, on the paths on which nobody does."""
+    if thing.kind == "namespace":
+        return library.option(m, thing, name)
+    found = thing.cls.lookup(name) if isinstance(thing.cls, Class) else None
+    return found if found is not None and not any(isinstance(atom, Func) for atom in found.atoms()) else None
 
 
 def _set_item(m: Machine, target: ast.Subscript, value: Value) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -159,6 +160,8 @@ def in_environment(name: Atom) -> tuple[Path, Path]:
     return fact(key, True), fact(key, False)
 
 
+_SINGLES_OUT = re.compile(r"main|master|chief|leader|primary|zero|root|first", re.IGNORECASE)
+"""In the name of a switch: a launcher may give it to one process alone."""
 _RANK_OPTIONS = {"local_rank": LOCAL, "local_process_index": LOCAL}
 
 
@@ -167,6 +170,8 @@ def option(m: Machine, namespace: Obj, name: str) -> Value:
     known: dict[str, Any] = namespace.notes.get("options", {})
     if name in _RANK_OPTIONS:
         return one(_RANK_OPTIONS[name])
+    if name in namespace.notes.get("switches", ()) and not _SINGLES_OUT.search(name):
+        return one(Sym(f"option {name} of {namespace.key}"))
     if name in known and known[name] is not None:
         flag = known[name]
         return one(Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name), opaque=True, made_of=frozenset()) if flag else Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name)))
@@ -1831,11 +1836,14 @@ def _parser_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
         key = dest.constant() if dest is not None else (long.lstrip("-").replace("-", "_") if long else None)
         if isinstance(key, str):
             options[key] = args.keywords.get("default")
+            action = args.keywords.get("action")
+            if action is not None and action.constant() in ("store_true", "store_false"):
+                me.notes.setdefault("switches", set()).add(key)
         return NONE
     if name in ("parse_args", "parse_known_args", "parse_intermixed_args"):
         made = me.notes.get("parsed")
         if made is None:
-            made = m.new("namespace", node, options=options)
+            made = m.new("namespace", node, options=options, switches=me.notes.get("switches", set()))
             me.notes["parsed"] = made
         if name == "parse_known_args":
             pair = m.new("tuple", node)
