@@ -820,6 +820,8 @@ def _compare_values(m: Machine, op: ast.cmpop, left: Value, right: Value) -> Val
         if both is None:
             continue
         then, otherwise = _compare_atoms(m, op, a, b)
+        for key in [key for answer in then for key, _ in answer.facts if key.counts]:
+            m.trace.asked.setdefault(key, len(m.frame.chain))
         yes = disjoin(yes, conjoin((both,), then))
         no = disjoin(no, conjoin((both,), otherwise))
     return boolean(yes, no)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ddplint.engine.conditions import Path
+from ddplint.engine.conditions import Key, Path
 from ddplint.engine.values import Obj, Site, Value
 
 
@@ -231,6 +231,8 @@ class Trace:
     entry: str
     events: list[Event] = field(default_factory=list)
     complete: bool = True
+    asked: dict[Key, int] = field(default_factory=dict)
+    """For each comparison with a counter, how many calls lead to the function that makes it."""
     statements: int = 0
     """How many statements were run, a measure of the work."""
 

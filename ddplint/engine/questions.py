@@ -92,12 +92,15 @@ class Program:
         """Whether only the process that starts the ranks gets here."""
         return not event.worker and any(meets(event.path, spawn.path) for spawn in self.spawns)
 
-    def on_many_ranks(self, event: facts.Event, path: Path | None = None) -> bool:
-        """Whether two processes of one node surely get here, in a run that wraps."""
+    def on_many_ranks(self, event: facts.Event, path: Path | None = None, together: bool = False) -> bool:
+        """Whether two processes of one node surely get here, in a run that wraps.
+
+        ``together``: the event is one for which all ranks wait, so that none can be here alone.
+        """
         if self.in_parent(event):
             return False
         path = conjoin(event.path if path is None else path, self.wrapped)
-        return any(case.crowded() and not case.unsure for case in path)
+        return any(case.crowded() and (together or not case.unsure) for case in path)
 
 
 # ------------------------------------------------------------------- sharding

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Path, conjoin, meets
+from ddplint.engine.conditions import Key, Path, conjoin, meets
 from ddplint.engine.questions import Program
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
@@ -31,7 +31,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     for program in programs:
         for backward in program.trace.of(facts.Backward):
             wrappers = program.wrappers_in(backward)
-            if not wrappers or not program.on_many_ranks(backward):
+            if not wrappers or not program.on_many_ranks(backward, together=True):
                 continue
             found = _accumulation(program, backward)
             if found is None:
@@ -119,8 +119,9 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         deeper = [loop for loop in backward.loops[common:] if loop.repeats]
         if deeper and meets(step.path, backward.path) and common and step.index > backward.index and _alone(program, step, common):
             return _Accumulation(backward, step, _site_in_common(backward, step, deeper[0].depth), deeper[0])
-        if len(backward.loops) == common == len(step.loops) and common and _conditional(step, backward):
-            return _Accumulation(backward, step, _site_in_common(backward, step), None)
+        if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
+            asked = min((program.trace.asked[key] for key in waits if key in program.trace.asked), default=None)
+            return _Accumulation(backward, step, _site_in_common(backward, step, most=asked), None)
     return None
 
 
@@ -130,28 +131,32 @@ def _alone(program: Program, step: facts.Step, common: int) -> bool:
     return not further or not any(further[0] in other.loops for other in program.trace.of(facts.Backward))
 
 
-def _conditional(step: facts.Step, backward: facts.Backward) -> bool:
-    """Whether the step, unlike the backward, waits for a counter."""
+def _waits(step: facts.Step, backward: facts.Backward) -> set[Key]:
+    """The tests of a counter that the step, unlike the backward, waits for in each of its cases."""
+    found: set[Key] = set()
     for case in step.path:
         waits = [
             key for key, answer in case.facts
             if key.counts and not all((key, answer) in other.facts for other in backward.path)
         ]  # fmt: skip
         if not waits:
-            return False
-    return True
+            return set()
+        found.update(waits)
+    return found
 
 
-def _site_in_common(backward: facts.Backward, step: facts.Step, depth: int = 0) -> Site:
+def _site_in_common(backward: facts.Backward, step: facts.Step, least: int = 0, most: int | None = None) -> Site:
     """The backward, or the call that leads to it, in the innermost function that also leads to the step.
 
-    In a function further in, where the loop over micro-batches is one of ``depth`` calls.
+    In a function further in, where the loop over micro-batches stands behind ``least`` calls; further out, where the
+    step is decided on behind ``most`` calls.
     """
     first, second = (*backward.chain, backward.site), (*step.chain, step.site)
     at = 0
     while at < min(len(first), len(second)) - 1 and first[at] == second[at]:
         at += 1
-    return first[min(max(at, depth), len(first) - 1)]
+    at = max(at, least) if most is None else min(at, most)
+    return first[min(at, len(first) - 1)]
 
 
 RULE = Rule(
