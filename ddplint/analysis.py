@@ -18,6 +18,14 @@ _KEPT_PROGRAMS = 100
 _MOST_WORK = 50_000
 """Statements of all programs that are run for one file."""
 
+_CONSTRUCTS = (
+    b"DataLoader", b"oader(", b"ampler", b"state_dict", b"arallel", b"DDP", b"backward", b"no_sync", b"ump(", b"open(",
+)  # fmt: skip
+_WRITERS = (
+    b"save", b"write", b"copy", b"move(", b"remove(", b"rename(", b"replace(", b"unlink(", b"rmtree(", b"keep", b"store",
+    b"checkpoint", b"ckpt", b"snapshot", b"export", b"record", b"finish",
+)  # fmt: skip
+
 
 class Analysis:
     """The findings of one run; create one a run, ask it for each file."""
@@ -36,7 +44,9 @@ class Analysis:
         """
         path = os.path.realpath(path)
         project = self._project(path)
-        if not project.matters(path) or project.module(path) is None:
+        if not project.matters(path) or not _can_hold_a_finding(project.source(path) or b""):
+            return []
+        if project.module(path) is None:
             return []
         entries = self._entries(project, path)
         programs = [self._program(project, entry) for entry in entries]
@@ -97,3 +107,8 @@ class Analysis:
         if key not in self._found:
             self._found[key] = list(BY_SYMBOL[symbol].check(programs))
         return self._found[key]
+
+
+def _can_hold_a_finding(source: bytes) -> bool:
+    """Whether a construct of a rule, or a call that may lead to a writer, can stand in a file with this text."""
+    return any(word in source for word in _CONSTRUCTS) or any(word in source for word in _WRITERS)
