@@ -142,10 +142,14 @@ class Load(Event):
 
 @dataclass(eq=False)
 class LoadInto(Event):
-    """``module.load_state_dict(state)``; ``made_of`` is where the state came from."""
+    """``module.load_state_dict(state)``; ``made_of`` is where the state came from.
+
+    ``entry``: the entry of the file that it is, the outermost one (empty: the file itself; None: not seen).
+    """
 
     module: Obj
     made_of: frozenset[object]
+    entry: str | None = None
 
 
 @dataclass(eq=False)

@@ -1684,7 +1684,9 @@ def _module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
         return one(Sym(f"state dict {event.index}", opaque=False, made_of=frozenset({event})))
     if name == "load_state_dict":
         if node is not None:
-            m.record(facts.LoadInto, node, module=me, made_of=_first(args).taint | _deep_taint(_first(args)))
+            state = _first(args)
+            made_of = state.taint | _deep_taint(state)
+            m.record(facts.LoadInto, node, module=me, made_of=made_of, entry=_entry_of_file(state))
         return one(Sym("keys", opaque=False))
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return one(Sym(f"{name} of {me.key}", opaque=False, made_of=frozenset({me})))
@@ -1713,6 +1715,18 @@ def _module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
         pair.attrs["[1]"] = union([one(me), *me.attrs.values()])
         return _loose_list(m, node, [one(pair)])
     return one(Sym(f"{me.key}.{name}()", opaque=name != "zero_grad", made_of=frozenset({me})))
+
+
+_ENTRY = re.compile(r"item\((.*), '([^']*)'\)")
+
+
+def _entry_of_file(state: Value) -> str | None:
+    """The entry of a file that a state is: ``model`` for ``torch.load(path)["model"]``; empty for the file itself."""
+    atom, entry = state.only, ""
+    text = atom.text if isinstance(atom, Sym) else ""
+    while match := _ENTRY.fullmatch(text):
+        text, entry = match.groups()
+    return entry if text.startswith("loaded from ") else None
 
 
 def _loose_list(m: Machine, node: ast.AST | None, values: list[Value]) -> Value:
@@ -2064,12 +2078,24 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         part = one(Sym(f"part of {me.text}", opaque=False, made_of=frozenset(facts.PartOf(s) for s in states)))
         return _loose_list(m, node, [_entry(m, name, key, part, node)])
     made_of = me.made_of
+    if name == "startswith" and args.positional:
+        start = args.positional[0].constant()
+        keys = [part for part in made_of if isinstance(part, facts.KeyOf)]
+        if keys and isinstance(start, str) and "module.".startswith(start) and all(k.state.module.kind == "ddp" for k in keys):
+            return TRUE
     if name in _CUTS:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.KeyOf))
     elif name in _CUTS_GRAPH:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.Forward))
-    if states and name == "update":
-        return NONE
+    if name == "update":
+        for value in args.positional:
+            given = value.only
+            if isinstance(given, Obj) and given.kind == "dict":
+                for key, entry in given.attrs.items():
+                    if key.startswith("['"):
+                        m.write(m.sym_attrs, f"{me.text}{key}", entry)
+        if states:
+            return NONE
     if me.opaque and not any(isinstance(part, facts.Forward | Obj) for part in made_of):
         return opaque_call(m, Sym(f"{me.text[:80]}.{name}", me.ranked, False, True, made_of), args, node)
     result = blend(f"{me.text[:80]}.{name}", [one(me), *args.all()] if not args.all() else args.all(), opaque=me.opaque)

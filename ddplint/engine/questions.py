@@ -291,6 +291,12 @@ def may_be_one_file(left: Value, right: Value) -> bool:
     return a is None or b is None or a == b
 
 
+def may_end_with(file: Value, tail: str | None) -> bool:
+    """Whether a path may end with the literal ``tail`` (None: one that is not known)."""
+    known = _tail(file)
+    return tail is None or known is None or tail == known
+
+
 def _tail(value: Value) -> str | None:
     atom = value.only
     if isinstance(atom, Const) and isinstance(atom.value, str):

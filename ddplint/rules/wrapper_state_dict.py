@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ddplint.engine import facts
+from ddplint.engine import facts, prefixes
 from ddplint.engine.conditions import conjoin
-from ddplint.engine.questions import Program, may_be_one_file
-from ddplint.engine.values import Obj, Value
+from ddplint.engine.questions import Program, may_be_one_file, may_end_with
+from ddplint.engine.values import Obj, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
 
@@ -23,7 +23,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             for state in _states(save.content):
                 wrapper = state.module
                 path = conjoin(conjoin(save.path, state.path), wrapper.path)
-                if wrapper.kind != "ddp" or not path or state.stripped or _goes_back(programs, save):
+                if wrapper.kind != "ddp" or not path or state.stripped or _goes_back(program, programs, save):
                     continue
                 yield finding(
                     SYMBOL,
@@ -32,7 +32,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                     [save.site, *([wrapper.site] if wrapper.site else [])],
                 )
             for wrapper in _wrappers(save.content, 3):
-                if conjoin(save.path, wrapper.path) and not _goes_back(programs, save):
+                if conjoin(save.path, wrapper.path) and not _goes_back(program, programs, save):
                     details = ("The wrapper itself is saved: its keys", "the wrapper")
                     at = wrapped_at(wrapper, save.site)
                     yield finding(SYMBOL, save.site, (*details, at, place(save.site, save.site)), [])
@@ -69,23 +69,54 @@ def _wrappers(content: Value, depth: int) -> Iterator[Obj]:
                     yield from _wrappers(inner, depth - 1)
 
 
-_PREFIX = (b'"module.', b"'module.")
-
-
-def _goes_back(programs: Sequence[Program], save: facts.Save) -> bool:
+def _goes_back(program: Program, programs: Sequence[Program], save: facts.Save) -> bool:
     """Whether the file is read where prefixed keys are wanted: into a wrapper again, or by code that strips them."""
-    project = programs[0].project
-    for path in project.holding(_PREFIX):
-        if b"load" in (project.source(path) or b""):
+    entries = _entries(save.content)
+    project = program.project
+    for read in prefixes.stripped(project):
+        if not may_end_with(save.file, read.tail):
+            continue
+        if read.entries is not None and entries and not entries & read.entries:
+            continue
+        writer = save.site.module.path
+        if any(prefixes.belong_together(project, read.reader, path) for path in (program.trace.entry, writer)):
             return True
-    for program in programs:
-        for load in program.trace.of(facts.LoadInto):
+    for other in programs:
+        into = list(other.trace.of(facts.LoadInto))
+        for load in into:
             if load.module.kind != "ddp":
+                continue
+            if entries is not None and load.entry is not None and load.entry not in (entries or {""}):
                 continue
             for source in load.made_of:
                 if isinstance(source, facts.Load) and may_be_one_file(source.file, save.file):
-                    return True
+                    # the same call into the plain model as well: it depends on the launch whether the keys match
+                    if not any(_plain_twin(twin, load, source) for twin in into):
+                        return True
     return False
+
+
+def _plain_twin(twin: facts.LoadInto, load: facts.LoadInto, source: facts.Load) -> bool:
+    """Whether ``twin`` is the call ``load`` where nothing is wrapped."""
+    if twin.module.kind != "module" or twin.site != load.site or twin.chain[-1:] != load.chain[-1:]:
+        return False
+    return any(isinstance(e, facts.Load) and may_be_one_file(e.file, source.file) for e in twin.made_of)
+
+
+def _entries(content: Value | None) -> frozenset[str] | None:
+    """The entries of what is saved; empty for a bare state dict, None where they are not all seen."""
+    found: set[str] = set()
+    for atom in content.atoms() if content is not None else ():
+        if isinstance(atom, Sym) and any(isinstance(part, facts.StateDict) for part in atom.made_of):
+            continue
+        if not isinstance(atom, Obj) or atom.kind != "dict":
+            return None
+        if atom.notes.get("states"):
+            continue
+        if atom.notes.get("loose") or "*" in atom.attrs:
+            return None
+        found.update(name[2:-2] for name in atom.attrs if name.startswith("['"))
+    return frozenset(found)
 
 
 RULE = Rule(
