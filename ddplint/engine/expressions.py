@@ -237,7 +237,7 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
         m.write(thing.attrs, element_name(literal), value)
         return
     for key in index.taint:
-        if isinstance(key, facts.KeyOf) and all(key in atom.taint for atom in index.atoms()):
+        if isinstance(key, facts.KeyOf):
             thing.notes.setdefault("states", set()).add(key.state)
     old = thing.attrs.get("*")
     m.write(thing.attrs, "*", union([old, value]) if old is not None else value)
@@ -685,6 +685,9 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
                 joined.attrs["*"] = one(source)
                 joined.notes["loose"] = True
         return one(joined)
+    if isinstance(op, ast.Mod) and isinstance(right, Obj) and right.kind == "tuple" and isinstance(left, Const | Sym):
+        # what is put into a text, one by one
+        return one(blend(name, [one(left), *right.attrs.values()]))
     if isinstance(op, ast.Div) and isinstance(left, Obj) and left.kind == "path":
         return one(m.new("path", left.site, value=one(blend("/", [left.notes["value"], one(right)]))))
     return one(blend(name, [one(left), one(right)]))

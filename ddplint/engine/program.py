@@ -12,7 +12,7 @@ from ddplint.engine.calls import Arguments, apply, call_function
 from ddplint.engine.conditions import ALWAYS
 from ddplint.engine.expressions import method
 from ddplint.engine.facts import Trace
-from ddplint.engine.machine import Frame, Machine, OutOfBudget
+from ddplint.engine.machine import Frame, Machine, OutOfBudget, bound_names
 from ddplint.engine.values import Class, Func, ModuleRef, Obj, one
 from ddplint.project import Project
 
@@ -46,12 +46,13 @@ def _uncalled(machine: Machine, ref: ModuleRef) -> None:
     source, tree = ref.module.source, ref.module.tree
     others = [path for path in machine.project.dependents(ref.path) if path != ref.path]
     names = _names(tree)
+    started = _only_when_started(tree)
     for name, value in list(ref.names.items()):
         for atom in value.atoms():
             if isinstance(atom, Func) and atom.home is ref and id(atom.node) not in machine.called:
                 if isinstance(atom.node, ast.Lambda) or name in names or not _matters(source, atom.node):
                     continue
-                if machine.project.mentions(name, others):
+                if machine.project.mentions(name, others) or _needs(atom.node, started):
                     continue
                 with _at_top(machine, ref):
                     call_function(machine, atom, Arguments(), atom.node)
@@ -91,6 +92,35 @@ def _names(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.Attribute):
             found.add(node.attr)
     return found
+
+
+def _only_when_started(tree: ast.Module) -> set[str]:
+    """The names that nothing but the file's ``if __name__ == "__main__":`` binds."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.If) and any(_names_main(part) for part in ast.walk(statement.test)):
+            for part in statement.body:
+                inside.update(bound_names(part))
+        else:
+            outside.update(bound_names(statement))
+    for node in ast.walk(tree) if inside else ():
+        if isinstance(node, ast.Global):
+            outside.update(node.names)
+    return inside - outside
+
+
+def _names_main(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "__name__"
+
+
+def _needs(function: ast.AST, names: set[str]) -> bool:
+    """Whether a function reads a global that only the started file has: whoever imports it cannot call it."""
+    if not names:
+        return False
+    own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    own.update(node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return any(isinstance(node, ast.Name) and node.id in names and node.id not in own for node in ast.walk(function))
 
 
 def _matters(source: bytes, node: ast.AST) -> bool:

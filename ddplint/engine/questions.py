@@ -89,13 +89,14 @@ class Program:
         return list(self.trace.of(facts.Spawn))
 
     def in_parent(self, event: facts.Event) -> bool:
-        """Whether only the process that starts the ranks gets here."""
-        return not event.worker and any(meets(event.path, spawn.path) for spawn in self.spawns)
+        """Whether one process alone gets here: the one that starts the ranks, or would have started them."""
+        if event.worker:
+            return False
+        return self._wraps_in_worker or any(meets(event.path, spawn.path) for spawn in self.spawns)
 
-    def _alone(self, path: Path) -> bool:
-        """Whether the world size is a literal one."""
-        sizes = [event.size.within(path).only for event in self.trace.of(facts.Join) if meets(event.path, path)]
-        return bool(sizes) and all(isinstance(size, Const) and size.value == 1 and not size.soft for size in sizes)
+    @cached_property
+    def _wraps_in_worker(self) -> bool:
+        return any(wrap.worker for wrap in self.wraps)
 
     def on_many_ranks(self, event: facts.Event, path: Path | None = None, together: bool = False) -> bool:
         """Whether two processes of one node surely get here, in a run that wraps.
@@ -105,8 +106,6 @@ class Program:
         if self.in_parent(event):
             return False
         path = conjoin(event.path if path is None else path, self.wrapped)
-        if self._alone(path):
-            return False
         return any(case.crowded() and (together or not case.unsure) for case in path)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ddplint.engine import facts
 from ddplint.engine.calls import enter, instantiate_class_body, iterate
-from ddplint.engine.conditions import ALWAYS, NEVER, Key, Path, conjoin, disjoin, fact
+from ddplint.engine.conditions import ALWAYS, NEVER, Case, Key, Path, conjoin, disjoin, fact, simplify
 from ddplint.engine.expressions import assign, binary, evaluate, function, imported, pattern, test
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Class, Const, Lib, Obj, Sym, Value, blend, one, union
@@ -38,7 +38,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
         case ast.If():
             yes, no = test(m, node.test)
             if any(len(case.facts) > _MOST_FACTS for case in m.path):
-                yes, no = yes and ALWAYS, no and ALWAYS
+                yes, no = _ranks_of(yes), _ranks_of(no)
             m.fork([(yes, lambda: m.block(node.body)), (no, lambda: m.block(node.orelse))])
         case ast.For() | ast.AsyncFor():
             _for(m, node)
@@ -81,6 +81,11 @@ def execute(m: Machine, node: ast.stmt) -> None:
             _try(m, node)
         case _:
             pass
+
+
+def _ranks_of(path: Path) -> Path:
+    """The path with only what it says about ranks."""
+    return simplify(Case(case.mask, frozenset(f for f in case.facts if f[0].per_rank)) for case in path)
 
 
 def _augment(m: Machine, node: ast.AugAssign) -> None:

@@ -27,8 +27,11 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
         unguarded: list[facts.Event] = []
         for save in program.trace.of(facts.Save):
             wraps[id(save)] = program
-            if _one_file(save) and program.on_many_ranks(save):
-                unguarded.append(save)
+            if program.on_many_ranks(save):
+                if _one_file(save):
+                    unguarded.append(save)
+                elif save.file.per_rank:
+                    right[save.site].append(save)
             elif meets(save.path, program.wrapped):
                 right[save.site].append(save)
         for event in first_of_arms(unguarded):
