@@ -237,7 +237,7 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
         m.write(thing.attrs, element_name(literal), value)
         return
     for key in index.taint:
-        if isinstance(key, facts.KeyOf):
+        if isinstance(key, facts.KeyOf) and all(key in atom.taint for atom in index.atoms()):
             thing.notes.setdefault("states", set()).add(key.state)
     old = thing.attrs.get("*")
     m.write(thing.attrs, "*", union([old, value]) if old is not None else value)

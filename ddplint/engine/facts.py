@@ -189,6 +189,13 @@ class Collective(Event):
 
 
 @dataclass(eq=False)
+class Join(Event):
+    """The process group is set up with a world size that the program gives."""
+
+    size: Value
+
+
+@dataclass(eq=False)
 class Spawn(Event):
     """The program starts its ranks."""
 

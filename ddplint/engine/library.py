@@ -485,6 +485,14 @@ def _world(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
     return one(SIZE)
 
 
+@_handles("torch.distributed.init_process_group")
+def _join(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    size = args.get(3, "world_size")
+    if node is not None and size is not None:
+        m.record(facts.Join, node, size=size)
+    return NONE
+
+
 @_handles(
     "torch.distributed.is_initialized",
     "torch.distributed.is_available",
@@ -698,13 +706,23 @@ def _sampler(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
 )
 def _plain_sampler(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     made = m.new("instance", node, Lib(name), args=args)
-    made.notes["per_rank"] = any(value.per_rank for value in args.all() if not value.counter)
+    generator = args.get(1 if "Subset" in name else 3, "generator")
+    made.notes["repeats draws"] = _repeats_draws(name, args)
+    given = [value for value in args.all() if value is not generator or made.notes["repeats draws"]]
+    made.notes["per_rank"] = any(value.per_rank for value in given if not value.counter)
     first = args.get(0, "sampler", "data_source", "indices", "weights")
     if first is not None:
         made.attrs["sampler" if name.endswith("BatchSampler") else "source"] = first
-    if (replacement := args.get(None, "replacement")) is not None:
-        made.attrs["replacement"] = replacement
     return one(made)
+
+
+def _repeats_draws(name: str, args: Arguments) -> bool:
+    """Whether the sampler may draw with replacement, so that seeds of their own make the ranks' draws differ."""
+    if name.endswith("WeightedRandomSampler"):
+        replacement = args.get(2, "replacement")
+        return replacement is None or replacement.constant() is not False
+    replacement = args.get(1, "replacement") if name.endswith(".RandomSampler") else None
+    return replacement is not None and replacement.constant() is not False
 
 
 @_handles("torch.utils.data.random_split")

@@ -98,6 +98,11 @@ class Program:
     def _wraps_in_worker(self) -> bool:
         return any(wrap.worker for wrap in self.wraps)
 
+    def _alone(self, path: Path) -> bool:
+        """Whether the world size is a literal one."""
+        sizes = [event.size.within(path).only for event in self.trace.of(facts.Join) if meets(event.path, path)]
+        return bool(sizes) and all(isinstance(size, Const) and size.value == 1 and not size.soft for size in sizes)
+
     def on_many_ranks(self, event: facts.Event, path: Path | None = None, together: bool = False) -> bool:
         """Whether two processes of one node surely get here, in a run that wraps.
 
@@ -106,6 +111,8 @@ class Program:
         if self.in_parent(event):
             return False
         path = conjoin(event.path if path is None else path, self.wrapped)
+        if self._alone(path):
+            return False
         return any(case.crowded() and (together or not case.unsure) for case in path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ddplint.engine import facts
 from ddplint.engine.conditions import Path
 from ddplint.engine.questions import Program, Training, divides, samplers, speaks_of_ranks
 from ddplint.engine.values import Class, Lib, Obj, Sym
@@ -30,7 +31,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 continue
             if not program.on_many_ranks(training.backward, training.path):
                 continue
-            order = _order_without_ranks(loader, training.path)
+            order = _order_without_ranks(program, loader, training.path)
             if order is None:
                 continue
             yield finding(
@@ -45,7 +46,7 @@ def _evidence(training: Training) -> list:  # type: ignore[type-arg]
     return [training.backward.site, *([training.wrapper.site] if training.wrapper.site else [])]
 
 
-def _order_without_ranks(loader: Obj, path: Path) -> str | None:
+def _order_without_ranks(program: Program, loader: Obj, path: Path) -> str | None:
     """How the loader orders its samples, where nothing in it knows of ranks; None where something does or may."""
     if isinstance(loader.cls, Class) and (speaks_of_ranks(loader.cls) or loader.cls.opaque_base):
         return None
@@ -56,6 +57,9 @@ def _order_without_ranks(loader: Obj, path: Path) -> str | None:
         if sampler is None:
             continue
         name = _knows_no_rank(sampler, at)
+        if name is not None and isinstance(sampler, Obj) and sampler.notes.get("repeats draws"):
+            if any(seed.generator is None and seed.seed.per_rank for seed in program.trace.of(facts.Seed)):
+                return None
         if name is None:
             return None
         found = name
