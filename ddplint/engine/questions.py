@@ -328,7 +328,7 @@ def settled_chain(event: facts.Event) -> tuple[Site, ...]:
     kept: list[Site] = []
     seen: dict[str, int] = {}
     for site in chain:
-        here = _function_of(site)
+        here = function_of(site)
         if here in seen:
             del kept[seen[here] :]
             for name in [name for name, at in seen.items() if at >= len(kept)]:
@@ -338,7 +338,7 @@ def settled_chain(event: facts.Event) -> tuple[Site, ...]:
     return tuple(kept)
 
 
-def _function_of(site: Site) -> str:
+def function_of(site: Site) -> str:
     """The innermost function around a site, by file and first line."""
     best = ""
     size = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.questions import Program
+from ddplint.engine.questions import Program, function_of
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Confidence, Finding, Span
 
@@ -33,8 +33,9 @@ class Rule:
 def finding(
     symbol: str, site: Site, details: Iterable[str], others: Iterable[Site] = (), branch: bool = False
 ) -> Finding:
-    """A finding at ``site``; ``others`` are the other places its evidence stands at."""
-    there = [other for other in others if other.module.path != site.module.path]
+    """A finding at ``site``; ``others`` are the other places its evidence stands at, in that function or elsewhere."""
+    here = function_of(site)
+    there = [other for other in others if function_of(other) not in (here, f"{site.module.path}:")]
     confidence = Confidence.INFERENCE if there else Confidence.CONTROL_FLOW if branch else Confidence.HIGH
     return Finding(symbol, site.module.path, span(site), tuple(details), confidence)
 

@@ -38,7 +38,8 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                     continue
                 seen.add((id(sampler), id(loader)))
                 at = place(passes[-1].site, sampler.site)
-                yield finding(SYMBOL, sampler.site, (why.format(at=at),), [p.site for p in passes])
+                wrapped = [training.wrapper.site] if training.wrapper.site else []
+                yield finding(SYMBOL, sampler.site, (why.format(at=at),), [*(p.site for p in passes), *wrapped])
 
 
 def _training_passes(program: Program, loader: Obj, path: Path) -> list[facts.Iterate]:

@@ -42,7 +42,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             written = "" if site == construct else f" (written at {place(construct, site)})"
             first = wraps[id(event)].wraps[0].site
             details = (_what(event.how), written, place(first, site))
-            yield finding(SYMBOL, site, details, [construct, *event.chain], branch=True)
+            yield finding(SYMBOL, site, details, [construct, first, *event.chain], branch=True)
 
 
 def _one_file(save: facts.Save) -> bool:

@@ -28,14 +28,14 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 yield finding(
                     SYMBOL,
                     state.site,
-                    ("Keys", "state_dict()", wrapped_at(wrapper, state.site), place(save.site, state.site)),
+                    ("Keys", "the state_dict() of the wrapper", wrapped_at(wrapper, state.site), place(save.site, state.site)),
                     [save.site, *([wrapper.site] if wrapper.site else [])],
                 )
             for wrapper in _wrappers(save.content, 3):
                 if conjoin(save.path, wrapper.path) and not _goes_back(program, programs, save):
-                    details = ("The wrapper itself is saved: its keys", "the wrapper")
-                    at = wrapped_at(wrapper, save.site)
-                    yield finding(SYMBOL, save.site, (*details, at, place(save.site, save.site)), [])
+                    details = ("The keys of what is saved", "the wrapper itself", wrapped_at(wrapper, save.site))
+                    others = [wrapper.site] if wrapper.site else []
+                    yield finding(SYMBOL, save.site, (*details, place(save.site, save.site)), others)
 
 
 def _states(content: Value) -> list[facts.StateDict]:
@@ -123,7 +123,7 @@ RULE = Rule(
     id="W7103",
     symbol=SYMBOL,
     message=(
-        "%s begin with 'module.': %s is taken of the DistributedDataParallel wrapper made at %s and written at %s. "
+        "%s begin with 'module.': %s (DistributedDataParallel, made at %s) is written at %s. "
         "The plain model refuses such a file, or with strict=False loads nothing. Save model.module.state_dict()"
     ),
     description=(
