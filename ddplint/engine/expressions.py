@@ -517,6 +517,8 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
     if name in thing.attrs:
         value = thing.attrs[name].within(m.path)
         if value.alternatives:
+            if value.constant() is None and (left := library.left_by_forward(thing, name)) is not None:
+                return left
             return value
     if name == "no_sync" and thing.kind == "ddp" and node is not None and not _is_called(node):
         return one(m.new("nosyncer", node, wrapper=thing))
@@ -556,6 +558,8 @@ def _is_called(node: ast.AST | None) -> bool:
 
 
 def _unknown_attribute(thing: Obj, name: str) -> Value:
+    if (left := library.left_by_forward(thing, name)) is not None:
+        return left
     return one(Sym(f"{thing.key}.{name}", ranked=hints_rank(name), opaque=True))
 
 

@@ -355,6 +355,8 @@ def attribute(m: Machine, thing: Obj, name: str) -> Value | None:
                 made.attrs["sampler"] = loader_sampler(m, thing)
                 thing.notes["own batch sampler"] = made
             return one(made)
+        case ("dispatch", "register"):
+            return one(Bound(thing, name, None))
         case ("loader", "dataset"):
             return one(Sym(f"dataset of {thing.key}"))
         case ("sampler", "epoch"):
@@ -1518,10 +1520,33 @@ def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -
             return _first(args)
         case "script":
             return one(blend("script", args.all()))
+        case "dispatch":
+            return _dispatch(m, thing, args, node)
         case _:
             if (caller := project_method(thing, "__call__")) is not None:
                 return apply(m, caller, args, node)
             return opaque_call(m, thing, args, node)
+
+
+def _dispatch(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
+    """A call of a ``functools.singledispatch`` function: each of its arms may be meant, the first where no other is."""
+    from ddplint.engine.calls import call_function
+
+    first, *others = thing.notes["arms"]
+    results: list[Value] = []
+    arms: list[tuple[Path, Callable[[], None]]] = []
+    rest: Path = ALWAYS
+    for number, func in enumerate([*others, first]):
+        key = Key(f"{_first(args).key} goes to arm {number} of {first.key}")
+        assumed = conjoin(rest, fact(key, True)) if func is not first else rest
+
+        def run(func: Func = func, assumed: Path = assumed) -> None:
+            results.append(under(call_function(m, func, args, node), assumed))
+
+        arms.append((assumed, run))
+        rest = conjoin(rest, fact(key, False))
+    m.fork(arms)
+    return union(results) if results else NONE
 
 
 def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
@@ -1546,7 +1571,26 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
             if any(isinstance(a, Obj) for a in result.atoms()):
                 return result
     number = event.index if event is not None else m.fresh()
+    wrapped = thing.attrs.get("module") if thing.kind in ("ddp", "dp") else None
+    for network in wrapped.atoms() if wrapped is not None else (thing,):
+        if isinstance(network, Obj):
+            network.notes["left behind"] = taint
     return one(Sym(f"output {number}", False, False, False, taint))
+
+
+def left_by_forward(thing: Obj, name: str) -> Value | None:
+    """What the last call of a network left in an attribute that its ``forward`` sets (its loss, say)."""
+    taint = thing.notes.get("left behind")
+    if taint is None or not isinstance(thing.cls, Class):
+        return None
+    runner = thing.cls.lookup("forward")
+    for func in runner.atoms() if runner is not None else ():
+        if isinstance(func, Func) and any(
+            isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+            for node in ast.walk(func.node)
+        ):
+            return one(Sym(f"{thing.key}.{name}", opaque=False, made_of=taint))
+    return None
 
 
 def _deep_taint(value: Value, depth: int = 2) -> frozenset[Any]:
@@ -2038,6 +2082,16 @@ def _script_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
     return None
 
 
+def _dispatch_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    if name != "register":
+        return None
+    given = args.positional[-1].only if args.positional else None
+    if isinstance(given, Func):
+        me.notes["arms"].append(given)
+        return one(given)
+    return one(Bound(me, name, None))
+
+
 def _instance_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     if name == "set_epoch" and node is not None:
         m.record(facts.SetEpoch, node, sampler=me, epoch=_first(args))
@@ -2063,6 +2117,7 @@ _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
     "rng": _rng_method,
     "script": _script_method,
     "instance": _instance_method,
+    "dispatch": _dispatch_method,
 }
 
 _CUTS = {"replace", "removeprefix", "lstrip", "partition", "split", "sub", "strip", "rsplit", "rpartition"}
@@ -2147,7 +2202,11 @@ def _steps(text: str, args: Arguments) -> bool:
 
 def decorated(m: Machine, decorator: Value, value: Value) -> Value:
     """A function under a decorator that is not the project's; the function keeps the decorator."""
-    del decorator
+    atom, func = decorator.only, value.only
+    if isinstance(atom, Lib) and atom.name == "functools.singledispatch" and isinstance(func, Func):
+        return one(m.new("dispatch", func.node, atom, arms=[func]))
+    if isinstance(atom, Bound) and isinstance(atom.self, Obj) and atom.self.kind == "dispatch" and isinstance(func, Func):
+        atom.self.notes["arms"].append(func)
     return value
 
 

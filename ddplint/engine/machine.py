@@ -461,6 +461,11 @@ class Machine:
                 continue
             for name in bound_names(statement, ref.pending):
                 ref.pending.setdefault(name, []).append(statement)
+            for decorator in getattr(statement, "decorator_list", ()):
+                # ``@table.register`` puts what it decorates into ``table``
+                table = ref.pending.get(_leftmost(decorator), ())
+                if table and not isinstance(table[0], ast.Import | ast.ImportFrom):
+                    table.append(statement)
 
     def _run_pending(self, ref: ModuleRef, name: str) -> None:
         statements = ref.pending.pop(name)
@@ -535,6 +540,13 @@ def bound_names(statement: ast.stmt, known: Container[str] = ()) -> Iterator[str
                     yield from bound_names(inner, known)
         case _:
             pass
+
+
+def _leftmost(node: ast.expr) -> str:
+    """The name a dotted expression or a call of one begins with."""
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _target_names(target: ast.expr) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -50,7 +51,9 @@ def _uncalled(machine: Machine, ref: ModuleRef) -> None:
     for name, value in list(ref.names.items()):
         for atom in value.atoms():
             if isinstance(atom, Func) and atom.home is ref and id(atom.node) not in machine.called:
-                if isinstance(atom.node, ast.Lambda) or name in names or not _matters(source, atom.node):
+                if isinstance(atom.node, ast.Lambda) or not _matters(source, atom.node):
+                    continue
+                if names[name] > _names(atom.node)[name]:
                     continue
                 if machine.project.mentions(name, others) or _needs(atom.node, started):
                     continue
@@ -59,10 +62,15 @@ def _uncalled(machine: Machine, ref: ModuleRef) -> None:
             elif isinstance(atom, Class) and atom.home is ref and _matters(source, atom.node):
                 if any(id(f.node) in machine.called for f in _methods(atom)):
                     continue
-                if name in names or machine.project.mentions(name, others):
+                if names[name] > _names(atom.node)[name] or machine.project.mentions(name, others):
                     continue
                 with _at_top(machine, ref):
                     _use(machine, atom)
+            elif isinstance(atom, Obj) and atom.kind == "dispatch" and not machine.project.mentions(name, others):
+                for func in atom.notes["arms"]:
+                    if func.home is ref and id(func.node) not in machine.called and _matters(source, func.node):
+                        with _at_top(machine, ref):
+                            call_function(machine, func, Arguments(), func.node)
 
 
 def _use(machine: Machine, cls: Class) -> None:
@@ -84,13 +92,14 @@ def _methods(cls: Class) -> list[Func]:
     return [atom for value in cls.attrs.values() for atom in value.atoms() if isinstance(atom, Func)]
 
 
-def _names(tree: ast.Module) -> set[str]:
-    found = set()
+def _names(tree: ast.AST) -> Counter[str]:
+    """How often each name is mentioned; what a definition says about itself is no call from outside."""
+    found: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            found[node.id] += 1
         elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            found[node.attr] += 1
     return found
 
 
