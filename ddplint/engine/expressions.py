@@ -542,6 +542,13 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
             return one(thing)
     if library.has_method(thing, name):
         return one(Bound(thing, name, None))
+    if isinstance(thing.cls, Lib) and thing.cls.name == "torch.nn.ModuleDict":
+        # its entries are attributes too
+        if (exact := thing.attrs.get(element_name(name))) is not None:
+            return exact.within(m.path)
+        entries = [value for key, value in thing.attrs.items() if key.startswith("[") or key == "*"]
+        if entries:
+            return union(entries).within(m.path)
     if isinstance(thing.cls, Class) and (getter := method(thing, "__getattr__")) is not None:
         return apply(m, getter, Arguments([const(name)]), node)
     if thing.kind == "namespace":

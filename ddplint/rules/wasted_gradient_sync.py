@@ -51,7 +51,11 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         return
     if found.inner is not None and not any(found.inner in f.loops for f in own):
         return
-    if any(t.name == _FLAG and t.wrapper is wrapper for t in program.trace.of(facts.Toggle)):
+    toggles = [t for t in program.trace.of(facts.Toggle) if t.name == _FLAG and t.wrapper is wrapper]
+    if toggles:
+        manager = _around_backward_alone(program, toggles, backward)
+        if manager is not None:
+            yield _misses(found, manager, own[-1], wrapper)
         return
     regions = [
         n for n in program.trace.of(facts.NoSync)
@@ -83,13 +87,42 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         covered = [f for f in own if any(thing is wrapper for thing, _ in f.quiet)]
         inside = any(thing is wrapper for thing, _ in backward.quiet)
         if missed and (covered or inside):
-            details = (
-                "no_sync() misses a forward of the wrapper, and the forward decides: every micro-batch reduces the gradients",
-                f"{place(found.step.site, region.site)} (forward at {place(missed[0].site, region.site)})",
-                wrapped_at(wrapper, region.site),
-            )
-            yield finding(SYMBOL, region.site, details, [missed[0].site], branch=True)
+            yield _misses(found, region.site, missed[0], wrapper)
             return
+
+
+def _misses(found: _Accumulation, region: Site, forward: facts.Forward, wrapper: Obj) -> Finding:
+    details = (
+        "no_sync() misses a forward of the wrapper, and the forward decides: every micro-batch reduces the gradients",
+        f"{place(found.step.site, region)} (forward at {place(forward.site, region)})",
+        wrapped_at(wrapper, region),
+    )
+    return finding(SYMBOL, region, details, [forward.site], branch=True)
+
+
+def _around_backward_alone(program: Program, toggles: list[facts.Toggle], backward: facts.Backward) -> Site | None:
+    """Where a context manager of the project is taken that turns the flag off for this backward and for no forward."""
+    calls: dict[tuple[Site, ...], list[facts.Toggle]] = {}
+    for toggle in toggles:
+        calls.setdefault(toggle.chain, []).append(toggle)
+    found = None
+    for chain, own in calls.items():
+        spans = [
+            (off.index, on.index) for off, on in zip(own, own[1:], strict=False)
+            if off.value.constant() is False and on.site != off.site
+        ]  # fmt: skip
+        if not spans:
+            return None
+        for start, end in spans:
+            between = program.trace.events[start:end]
+            if any(isinstance(e, facts.Forward) and e.grad and e.module is toggles[0].wrapper for e in between):
+                return None
+            if backward in between:
+                at = 0
+                while at < len(chain) - 1 and at < len(backward.chain) and chain[at] == backward.chain[at]:
+                    at += 1
+                found = chain[at] if len(chain) > len(backward.chain) else None
+    return found
 
 
 def _without_grad(program: Program, region: facts.NoSync) -> bool:
