@@ -239,6 +239,10 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
     for key in index.taint:
         if isinstance(key, facts.KeyOf) and all(key in atom.taint for atom in index.atoms()):
             thing.notes.setdefault("states", set()).add(key.state)
+    for atom in index.atoms():
+        # one of several known entries
+        if isinstance(atom, Const) and (entry := thing.attrs.get(element_name(atom.value))) is not None:
+            m.write(thing.attrs, element_name(atom.value), union([entry, value]))
     old = thing.attrs.get("*")
     m.write(thing.attrs, "*", union([old, value]) if old is not None else value)
     thing.notes["loose"] = True

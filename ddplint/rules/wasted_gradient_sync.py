@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Key, Path, conjoin, meets
+from ddplint.engine.conditions import Case, Key, Path, conjoin, meets
 from ddplint.engine.questions import Program
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
@@ -153,6 +153,8 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         if deeper and meets(step.path, backward.path) and common and step.index > backward.index and _alone(program, step, common):
             return _Accumulation(backward, step, _site_in_common(backward, step, deeper[0].depth), deeper[0])
         if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
+            if not meets(_apart_from(step.path, waits), _apart_from(backward.path, waits)):
+                continue
             asked = min((program.trace.asked[key] for key in waits if key in program.trace.asked), default=None)
             return _Accumulation(backward, step, _site_in_common(backward, step, most=asked), None)
     return None
@@ -176,6 +178,10 @@ def _waits(step: facts.Step, backward: facts.Backward) -> set[Key]:
             return set()
         found.update(waits)
     return found
+
+
+def _apart_from(path: Path, keys: set[Key]) -> Path:
+    return tuple(Case(case.mask, frozenset(pair for pair in case.facts if pair[0] not in keys)) for case in path)
 
 
 def _site_in_common(backward: facts.Backward, step: facts.Step, least: int = 0, most: int | None = None) -> Site:
