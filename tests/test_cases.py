@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,8 +15,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pylint.lint
 import pytest
+from conftest import ddplint, messages, pylint
+from pylint.lint import Run
 
 from ddplint.command import main
 from ddplint.rules import RULES
@@ -26,15 +28,21 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from conftest import Process
 
 CASES = Path(__file__).parents[1] / "testdata" / "cases"
 NAMES = sorted(toml.parent.name for toml in CASES.rglob("case.toml"))
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
+FORM = re.compile(r"[a-z]+-(bad|ok)-[a-z0-9]+(-[a-z0-9]+)*")
 KNOWN = {rule.symbol for rule in RULES}
 ENABLED = [f"--enable={symbol}" for symbol in sorted(KNOWN)]
 
+JSON = "--output-format=json2"
+
 Found = Counter[tuple[str, int, str]]
+SOME = NAMES[::6]
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +71,8 @@ def each_file(trees: Path) -> dict[str, Found]:
     total: dict[str, Found] = defaultdict(Counter)
     for name in NAMES:
         for file in python_files(trees / name):
-            for case, messages in reported(trees, [file.relative_to(trees).as_posix()]).items():
-                total[case] += messages
+            for case, some in reported(trees, [file.relative_to(trees).as_posix()]).items():
+                total[case] += some
     return total
 
 
@@ -83,10 +91,89 @@ def test_the_plugin_says_what_the_command_says(trees: Path, whole: dict[str, Fou
     options = ["--load-plugins=ddplint", "--disable=all", *ENABLED, "--recursive=y", "--output-format=json2"]
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
         patch.chdir(trees)
-        pylint.lint.Run([*options, *NAMES], exit=False)
+        Run([*options, *NAMES], exit=False)
     got = by_case(json.loads(out.getvalue())["messages"])
     assert {name: listed(found) for name, found in got.items()} == {
         name: listed(found) for name, found in whole.items()
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_case_has_its_form(name: str) -> None:
+    case, facts = CASES / name, about(name)
+    form = FORM.fullmatch(name)
+    assert form
+    assert (case / facts["entry"]).is_file()
+    assert facts["run"] in ("torchrun", "python", "none")
+    assert isinstance(facts["args"], list)
+    assert facts["shape"].strip()
+    assert facts["seen"].strip()
+    marked = any(EXPECTED.search(line) for file in python_files(case) for line in source_lines(file))
+    assert marked == (form[1] == "bad")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "-bad-" in name])
+def test_a_bad_case_has_a_good_twin_or_says_why_not(name: str) -> None:
+    twin = CASES / name.replace("-bad-", "-ok-")
+    assert twin.is_dir() != bool(about(name).get("alone", "").strip())
+
+
+# However they are asked for
+
+
+def test_the_order_of_files_changes_nothing(trees: Path, whole: dict[str, Found]) -> None:
+    files = [file.relative_to(trees).as_posix() for name in SOME for file in python_files(trees / name)]
+    assert_same(reported(trees, files[::-1]), whole)
+    assert_same(reported(trees, files[1::2] + files[::2]), whole)
+
+
+def test_the_number_of_processes_changes_nothing(trees: Path, whole: dict[str, Found]) -> None:
+    assert_same(by_case(messages(ddplint("-j2", JSON, *ENABLED, *SOME, cwd=trees))), whole)
+
+
+def test_the_working_directory_changes_nothing(trees: Path, whole: dict[str, Found]) -> None:
+    inner = trees / SOME[0]
+    paths = [Path("..", name) for name in SOME[1::2]] + [trees / name for name in SOME[2::2]]
+    got = messages(ddplint(JSON, *ENABLED, ".", *paths, cwd=inner))
+    for message in got:
+        message["path"] = os.path.relpath(inner / message["path"], trees)
+    assert_same(by_case(got), whole)
+
+
+@pytest.mark.parametrize("name", [name for name in SOME if "-bad-" in name][::4])
+def test_text_on_standard_input_is_judged_as_the_file_would_be(name: str, trees: Path, whole: dict[str, Found]) -> None:
+    copy = trees / f"typed-{name}"
+    shutil.copytree(trees / name, copy)
+    for path in {path for path, _, _ in whole.get(name, ())}:
+        text = (copy / path).read_text(encoding="utf-8")
+        (copy / path).write_text("print('not saved yet')\n", encoding="utf-8")
+        process = ddplint(JSON, *ENABLED, "--from-stdin", path, cwd=copy, stdin=text)
+        (copy / path).write_text(text, encoding="utf-8")
+        got = Counter((m["path"], m["line"], m["symbol"]) for m in messages(process))
+        assert listed(got) == [entry for entry in listed(whole[name]) if entry[0] == path]
+
+
+FAKE = "raise RuntimeError('torch was imported')\nclass DistributedDataParallel: ...\n"
+
+
+@pytest.mark.parametrize("command", [ddplint, pylint], ids=["ddplint", "pylint"])
+def test_an_installed_torch_changes_nothing(
+    command: Callable[..., Process], trees: Path, whole: dict[str, Found], tmp_path: Path
+) -> None:
+    for module in ("", "nn", "nn/parallel", "utils", "utils/data", "utils/data/distributed", "distributed"):
+        folder = tmp_path / "torch" / module
+        folder.mkdir(exist_ok=True)
+        (folder / "__init__.py").write_text(FAKE)
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    process = command("--recursive=y", JSON, *ENABLED, *SOME, cwd=trees, PYTHONPATH=path)
+    assert "torch was imported" not in process.stderr
+    assert_same(by_case(messages(process)), whole)
+
+
+def assert_same(got: dict[str, Found], whole: dict[str, Found]) -> None:
+    """That what was found in ``SOME`` cases is what a run over all finds there."""
+    assert {name: listed(found) for name, found in got.items()} == {
+        name: listed(whole[name]) for name in SOME if whole.get(name)
     }
 
 
@@ -132,10 +219,10 @@ def reported(top: Path, paths: Iterable[str]) -> dict[str, Found]:
     return by_case(json.loads(out.getvalue())["messages"])
 
 
-def by_case(messages: Iterable[dict[str, Any]]) -> dict[str, Found]:
-    """The ddplint ``messages``; any other has to be announced by its case."""
+def by_case(found: Iterable[dict[str, Any]]) -> dict[str, Found]:
+    """The ddplint messages of ``found``; any other has to be announced by its case."""
     got: dict[str, Found] = defaultdict(Counter)
-    for message in messages:
+    for message in found:
         case, _, path = Path(message["path"]).as_posix().partition("/")
         symbol = message["symbol"]
         if symbol in KNOWN:
