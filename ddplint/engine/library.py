@@ -963,6 +963,18 @@ def _convert(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
     return m.choose(args.positional[0], of)
 
 
+@_handles("builtins.type")
+def _type(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    def of(atom: Atom) -> Value:
+        if isinstance(atom, Obj) and atom.cls is not None:
+            return one(atom.cls)
+        if isinstance(atom, Const):
+            return one(Lib(f"builtins.{type(atom.value).__name__}"))
+        return one(Sym(f"type({atom.key})", opaque=True))
+
+    return m.choose(_first(args), of)
+
+
 @_handles("builtins.isinstance", "builtins.issubclass")
 def _isinstance(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if len(args.positional) < 2:

@@ -100,6 +100,7 @@ class Machine:
         self.called: set[int] = set()
         """The ids of the function nodes that were run."""
         self._dull: dict[int, int] = {}
+        self._results: dict[tuple[object, ...], Value] = {}
         self._ran: set[int] = set()
         self._settling = False
 
@@ -351,8 +352,10 @@ class Machine:
             return None
         if again == 2:
             bound = {name: _widened(value) for name, value in bound.items()}
+        known = (id(func.node), *(value.key for value in bound.values()))
         if self._dull.get(id(func.node), 0) > _DULL:
-            return None
+            result = self._results.get(known)
+            return None if result is None else (result, Frame(func.home, (bound,), func, ()))
         self.called.add(id(func.node))
         events, statements = len(self.trace.events), self.statements
         chain = self.frame.chain + ((site,) if site is not None else ()) if self.frames else ()
@@ -388,6 +391,8 @@ class Machine:
         if len(self.trace.events) == events and _is_dull(result):
             cost = 1 + (self.statements - statements) // 20
             self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + cost
+            if not any(case.facts for case, _ in result.alternatives):
+                self._results[known] = result
         return result, frame
 
     @contextmanager

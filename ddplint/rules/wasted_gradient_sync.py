@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Case, Key, Path, conjoin, meets
-from ddplint.engine.questions import Program
+from ddplint.engine.questions import Program, first_of_arms
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
@@ -29,6 +29,7 @@ class _Accumulation:
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
     """Backwards that reduce though the step is yet to come."""
     for program in programs:
+        findings: dict[facts.Event, list[Finding]] = {}
         for backward in program.trace.of(facts.Backward):
             wrappers = program.wrappers_in(backward)
             if not wrappers or not program.on_many_ranks(backward, together=True):
@@ -36,8 +37,11 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             found = _accumulation(program, backward)
             if found is None:
                 continue
-            for wrapper, path in wrappers:
-                yield from _judge(program, found, wrapper, path)
+            wrong = [one for wrapper, path in wrappers for one in _judge(program, found, wrapper, path)]
+            if wrong:
+                findings[backward] = wrong
+        for event in first_of_arms(list(findings)):
+            yield from findings[event]
 
 
 def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> Iterator[Finding]:
