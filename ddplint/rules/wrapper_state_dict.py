@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts, prefixes
-from ddplint.engine.conditions import conjoin
+from ddplint.engine.conditions import Case, Path, conjoin
 from ddplint.engine.questions import Program, may_be_one_file, may_end_with
 from ddplint.engine.values import Obj, Sym, Value
 from ddplint.findings import Finding
@@ -23,7 +24,9 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             for state in _states(save.content):
                 wrapper = state.module
                 path = conjoin(conjoin(save.path, state.path), wrapper.path)
-                if wrapper.kind != "ddp" or not path or state.stripped or _goes_back(program, programs, save):
+                if wrapper.kind != "ddp" or not path or state.stripped or _unwrapped_out_of_sight(path, wrapper):
+                    continue
+                if _goes_back(program, programs, save):
                     continue
                 yield finding(
                     SYMBOL,
@@ -31,8 +34,9 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                     ("Keys", "the state_dict() of the wrapper", wrapped_at(wrapper, state.site), place(save.site, state.site)),
                     [save.site, *([wrapper.site] if wrapper.site else [])],
                 )
-            for wrapper in _wrappers(save.content, 3):
-                if conjoin(save.path, wrapper.path) and not _goes_back(program, programs, save):
+            for wrapper, case in _wrappers(save.content, 3):
+                path = conjoin(conjoin(save.path, wrapper.path), (case,))
+                if path and not _unwrapped_out_of_sight(path, wrapper) and not _goes_back(program, programs, save):
                     details = ("The keys of what is saved", "the wrapper itself", wrapped_at(wrapper, save.site))
                     others = [wrapper.site] if wrapper.site else []
                     yield finding(SYMBOL, save.site, (*details, place(save.site, save.site)), others)
@@ -59,11 +63,18 @@ def _states(content: Value) -> list[facts.StateDict]:
     return [found[index] for index in sorted(found)]
 
 
-def _wrappers(content: Value, depth: int) -> Iterator[Obj]:
-    for atom in content.atoms():
+def _unwrapped_out_of_sight(path: Path, wrapper: Obj) -> bool:
+    """Whether the wrapper gets here only by the answer of a function out of sight that was asked about it."""
+    original = wrapper.notes.get("copy of", wrapper)
+    asked = re.compile(rf"^call .*{original.key}\b")
+    return all(any(asked.match(key.text) for key, _ in case.facts) for case in path)
+
+
+def _wrappers(content: Value, depth: int) -> Iterator[tuple[Obj, Case]]:
+    for case, atom in content.alternatives:
         if isinstance(atom, Obj):
             if atom.kind == "ddp":
-                yield atom
+                yield atom, case
             elif atom.kind in ("dict", "list", "tuple") and depth:
                 for inner in atom.attrs.values():
                     yield from _wrappers(inner, depth - 1)
