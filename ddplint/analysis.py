@@ -13,9 +13,9 @@ from ddplint.project import Project
 from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
 
-_MOST_PROGRAMS = 40
+_MOST_PROGRAMS = 16
 _KEPT_PROGRAMS = 100
-_MOST_WORK = 50_000
+_MOST_WORK = 25_000
 """Statements of all programs that are run for one file."""
 
 _CONSTRUCTS = (
