@@ -389,7 +389,9 @@ class Machine:
             self.path = base if frame.returns else NEVER
         result = union(results) if results else NONE
         if len(self.trace.events) == events and _is_dull(result):
-            cost = 1 + (self.statements - statements) // 20
+            # a small function that answers yes or no is always followed: a guard may hang on the answer
+            answers = any(isinstance(atom, Const) and isinstance(atom.value, int) for atom in result.atoms())
+            cost = (not answers) + (self.statements - statements) // 20
             self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + cost
             if not any(case.facts for case, _ in result.alternatives):
                 self._results[known] = result

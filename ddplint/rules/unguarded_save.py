@@ -9,7 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.calls import UNSEEN
 from ddplint.engine.conditions import meets
 from ddplint.engine.questions import Program, first_of_arms, places_to_report
-from ddplint.engine.values import Site
+from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 
@@ -47,6 +47,8 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
 
 def _one_file(save: facts.Save) -> bool:
     """Whether the file is the same one for every rank, as far as can be seen."""
+    if any(isinstance(part, Obj) and part.kind == "loader" for part in save.file.taint):
+        return False  # named after a batch, of which each rank may see its own
     return not save.file.per_rank and UNSEEN not in save.file.taint
 
 

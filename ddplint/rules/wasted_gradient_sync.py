@@ -156,6 +156,8 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         deeper = [loop for loop in backward.loops[common:] if loop.repeats]
         if deeper and meets(step.path, backward.path) and common and step.index > backward.index and _alone(program, step, common):
             return _Accumulation(backward, step, _site_in_common(backward, step, deeper[0].depth), deeper[0])
+        if _followed_at_once(program, backward):
+            continue
         if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
             if not meets(_apart_from(step.path, waits), _apart_from(backward.path, waits)):
                 continue
@@ -170,17 +172,24 @@ def _alone(program: Program, step: facts.Step, common: int) -> bool:
     return not further or not any(further[0] in other.loops for other in program.trace.of(facts.Backward))
 
 
+def _followed_at_once(program: Program, backward: facts.Backward) -> bool:
+    """Whether a step comes after each run of this backward, before another backward does."""
+    for event in program.trace.events[backward.index + 1 :]:
+        if isinstance(event, facts.Backward) and event.site != backward.site:
+            return False
+        if isinstance(event, facts.Step) and event.loops == backward.loops and not _waits(event, backward):
+            return True
+    return False
+
+
 def _waits(step: facts.Step, backward: facts.Backward) -> set[Key]:
     """The tests of a counter that the step, unlike the backward, waits for in each of its cases."""
     found: set[Key] = set()
     for case in step.path:
-        waits = [
-            key for key, answer in case.facts
-            if key.counts and not all((key, answer) in other.facts for other in backward.path)
-        ]  # fmt: skip
-        if not waits:
+        counting = {(key, answer) for key, answer in case.facts if key.counts}
+        if any(counting <= other.facts for other in backward.path):
             return set()
-        found.update(waits)
+        found.update(key for key, answer in counting if not all((key, answer) in c.facts for c in backward.path))
     return found
 
 

@@ -41,6 +41,8 @@ def _first_late_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> fa
             continue
         if move.what == "device" and (_is_cpu(move.target) or any(thing.notes.get("placed") for thing in inner)):
             continue
+        if move.what == "dtype" and not _changes_dtype(program, move, inner):
+            continue
         if any(_placed_before(program, move, wrap, thing) for thing in inner):
             continue
         if any(_given_device(thing) for thing in inner) and move.what == "device":
@@ -48,6 +50,23 @@ def _first_late_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> fa
         if _trains_after(program, move, wrap.wrapper):
             return move
     return None
+
+
+_DTYPES = frozenset({"half", "float16", "bfloat16", "double", "float64"})
+_DEFAULT = frozenset({"float", "float32"})
+
+
+def _changes_dtype(program: Program, move: facts.Move, inner: list[Obj]) -> bool:
+    """Whether a cast surely gives the module another dtype: away from torch's default one, or back to it."""
+    names = {atom.key.strip("'").rsplit(".", 1)[-1] for atom in move.target.atoms()}
+    if names & _DTYPES:
+        return names <= _DTYPES | _DEFAULT
+    if not names or not names <= _DEFAULT:
+        return False
+    return any(
+        e.what == "dtype" and e.index < move.index and any(holds(t, e.module) or holds(e.module, t) for t in inner)
+        for e in program.trace.of(facts.Move)
+    )
 
 
 def _placed_before(program: Program, late: facts.Move, wrap: facts.Wrap, thing: Obj) -> bool:
