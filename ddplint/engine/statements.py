@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ddplint.engine import facts
 from ddplint.engine.calls import enter, instantiate_class_body, iterate
-from ddplint.engine.conditions import ALWAYS, NEVER, Case, Key, Path, conjoin, disjoin, fact, simplify
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact, simplify
 from ddplint.engine.expressions import assign, binary, evaluate, function, imported, pattern, test
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Class, Const, Lib, Obj, Sym, Value, blend, one, union
@@ -37,7 +37,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
             m.ret(node, value)
         case ast.If():
             yes, no = test(m, node.test)
-            if any(len(case.facts) > _MOST_FACTS for case in m.path):
+            if any(len(case.facts) > _MOST_FACTS for case in m.path) and _same_for_all(yes + no):
                 yes, no = _ranks_of(yes), _ranks_of(no)
             m.fork([(yes, lambda: m.block(node.body)), (no, lambda: m.block(node.orelse))])
         case ast.For() | ast.AsyncFor():
@@ -81,6 +81,11 @@ def execute(m: Machine, node: ast.stmt) -> None:
             _try(m, node)
         case _:
             pass
+
+
+def _same_for_all(path: Path) -> bool:
+    """Whether no rank is named (a flag that stands beside the rank has to be remembered with it)."""
+    return all(case.mask == EVERY_RANK for case in path)
 
 
 def _ranks_of(path: Path) -> Path:
