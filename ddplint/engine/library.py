@@ -837,6 +837,7 @@ def open_file(m: Machine, file: Value | None, mode: Value | None, node: ast.AST 
 
 
 @_handles("torch.load", "torch.jit.load", "numpy.load", "pickle.load", "json.load", "yaml.safe_load", "yaml.load",
+          "yaml.full_load", "toml.load", "tomli.load", "tomllib.load", "hyperpyyaml.load_hyperpyyaml",
           "safetensors.torch.load_file")  # fmt: skip
 def _load(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     file = _first(args)
@@ -1446,6 +1447,11 @@ def _namedtuple(m: Machine, name: str, args: Arguments, node: ast.AST | None) ->
     known = exact_elements(args.positional[1]) if len(args.positional) > 1 else None
     fields = names.replace(",", " ").split() if isinstance(names, str) else [v.constant() for v in known or []]
     return one(m.new("record", node, fields=[f for f in fields if isinstance(f, str)]))
+
+
+@_handles("enum.auto")
+def _auto(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return const(getattr(node, "lineno", 0))  # a number of its own
 
 
 # contexts --------------------------------------------------------------------
