@@ -183,9 +183,19 @@ def opaque_call(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -
         for function in value.atoms():
             if isinstance(function, Func | Bound) and id(_node_of(function)) not in m.called:
                 call_back(m, function, node)
+    if (parser := given_parser(args)) is not None:
+        return parser
     result = blend(f"call {atom.key}", args.all(), opaque=True)
     ranked = result.ranked or (isinstance(atom, Sym) and atom.ranked)
     return one(Sym(result.text, ranked, False, True, result.made_of | atom.taint | {UNSEEN}))
+
+
+def given_parser(args: Arguments) -> Value | None:
+    """The command line's parser a call is given: whoever adds options to it hands it back."""
+    first = args.positional[0] if len(args.positional) == 1 else None
+    if first is not None and isinstance(first.only, Obj) and first.only.kind == "parser":
+        return first
+    return None
 
 
 def _node_of(function: Func | Bound) -> ast.AST | None:

@@ -8,7 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.calls import UNSEEN, Arguments, call_back, draw, escape, exact_elements, iterate, opaque_call
+from ddplint.engine.calls import (
+    UNSEEN,
+    Arguments,
+    call_back,
+    draw,
+    escape,
+    exact_elements,
+    given_parser,
+    iterate,
+    opaque_call,
+)
 from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key, Path, conjoin, fact
 from ddplint.engine.machine import Around, Machine
 from ddplint.engine.names import (
@@ -426,6 +436,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         return _save(m, "safetensors", args.get(1, "filename"), args.get(0, "tensors", "model"), node)
     if root == "accelerate" or root in ("lightning", "pytorch_lightning", "deepspeed", "ignite", "horovod", "fabric"):
         escape(m, args, node)
+        if (parser := given_parser(args)) is not None:
+            return parser
         return one(Sym(f"{name} result", made_of=frozenset({UNSEEN, "framework"})))
     if root not in _IN_SIGHT:
         return opaque_call(m, Lib(name), args, node)
@@ -2193,7 +2205,9 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
                         m.write(m.sym_attrs, f"{me.text}{key}", entry)
         if states:
             return NONE
-    if me.opaque and name not in _OF_TEXT and not any(isinstance(part, facts.Forward | Obj) for part in made_of):
+    if name in ("get", "pop", "copy") and any(isinstance(part, facts.Load) for part in made_of):
+        pass  # an entry of what a file holds
+    elif me.opaque and name not in _OF_TEXT and not any(isinstance(part, facts.Forward | Obj) for part in made_of):
         return opaque_call(m, Sym(f"{me.text[:80]}.{name}", me.ranked, False, True, made_of), args, node)
     result = blend(f"{me.text[:80]}.{name}", [one(me), *args.all()] if not args.all() else args.all(), opaque=me.opaque)
     taint = made_of | frozenset(
