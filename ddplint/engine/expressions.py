@@ -404,12 +404,13 @@ def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
         found += [value for name, value in thing.attrs.items() if name.startswith("[")]
     if "*" in thing.attrs:
         found.append(thing.attrs["*"])
+    hinted = isinstance(literal, str) and hints_rank(literal)
     if found:
         value = union(found).within(m.path)
         if value.alternatives:
-            return value
+            # which of the entries this is cannot be seen, and its name speaks of ranks
+            return one(Sym(f"{thing.key}[{index.key}]", ranked=True, made_of=value.taint)) if hinted else value
     states = thing.notes.get("states", ())
-    hinted = isinstance(literal, str) and hints_rank(literal)
     return one(
         Sym(
             f"{thing.key}[{index.key}]",
