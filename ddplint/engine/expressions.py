@@ -870,7 +870,7 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
                 return NEVER, ALWAYS
             if isinstance(other, Const):
                 return (ALWAYS, NEVER) if other.value is None else (NEVER, ALWAYS)
-            if isinstance(other, Sym) and not other.opaque and other.made_of:
+            if isinstance(other, Sym) and not other.opaque and any(not isinstance(p, facts.Load) for p in other.made_of):
                 return NEVER, ALWAYS
         if left is right or left == right:
             return ALWAYS, NEVER

@@ -867,7 +867,9 @@ def _load(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
         placed = args.get(1, "map_location", "device") if name == "torch.load" else None
         loads.add(m.record(facts.Load, node, file=file, how=name, placed=placed))
     ranked = file.per_rank
-    return one(Sym(f"loaded from {file.key}", ranked, False, True, frozenset(loads)))
+    # what such a file holds is data, not settings: the same for all who read it
+    opaque = name not in ("torch.load", "numpy.load")
+    return one(Sym(f"loaded from {file.key}", ranked, False, opaque, frozenset(loads)))
 
 
 @_handles("io.BytesIO", "io.StringIO", "tempfile.TemporaryFile", "tempfile.SpooledTemporaryFile")
@@ -1883,6 +1885,9 @@ def _sampler_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.A
 
 def _optimizer_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     if name == "step":
+        for closure in (atom for value in args.all() for atom in value.atoms()):
+            if isinstance(closure, Func | Bound):
+                call_back(m, closure, node)
         if node is not None:
             m.record(facts.Step, node, optimizer=one(me))
         return NONE

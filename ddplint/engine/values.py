@@ -380,7 +380,14 @@ class Value:
 
     @property
     def per_rank(self) -> bool:
-        return any(atom.per_rank for atom in self.atoms()) or len({case.mask for case, _ in self.alternatives}) > 1
+        if any(atom.per_rank for atom in self.atoms()):
+            return True
+        if len({case.mask for case, _ in self.alternatives}) < 2:
+            return False
+        ranks: dict[str, int] = {}
+        for case, atom in self.alternatives:
+            ranks[atom.key] = ranks.get(atom.key, 0) | case.mask
+        return len(set(ranks.values())) > 1
 
     @property
     def counter(self) -> bool:

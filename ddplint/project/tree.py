@@ -60,6 +60,8 @@ class Tree:
             return None
         if level == 0 and file == first + ".py":
             return self._absolute(folder, name, importer)
+        if level == 0 and os.path.basename(folder) == first and folder + _INIT in self._files and folder != self.root:
+            folder = os.path.dirname(folder)  # inside a package, its own name means the package
         key = (folder, name, level)
         if key not in self._resolved:
             found = self._relative(folder, name, level) if level else self._absolute(folder, name)

@@ -1,0 +1,4 @@
+from .group import number, shares, started
+from .launch import launch
+
+__all__ = ["launch", "number", "shares", "started"]
