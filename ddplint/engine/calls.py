@@ -405,7 +405,9 @@ def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -
     made.notes["given_rank"] = any(value.per_rank for value in args.all())
     library.born(m, made)
     init = cls.lookup("__init__")
-    if not library.worth_making(made, cls):
+    if not library.worth_making(made, cls) and not any(
+        isinstance(atom, Obj) and atom.kind == "ddp" for value in args.all() for atom in value.atoms()
+    ):
         return one(made)
     if init is not None:
         apply(m, bind(init, made, cls), args, node)

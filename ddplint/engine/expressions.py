@@ -9,7 +9,7 @@ from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.calls import Arguments, apply, invoke, iterate, spread
-from ddplint.engine.conditions import ALWAYS, NEVER, Key, Path, conjoin, disjoin, fact
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import canonical, hints_rank
 from ddplint.engine.values import (
@@ -340,6 +340,8 @@ def item(m: Machine, base: Value, index: Value) -> Value:
 
     def of(atom: Atom) -> Value:
         match atom:
+            case Obj(kind="dict" | "list" | "tuple") if literal is ... and (known := _literals(index)):
+                return _element_of_each(m, atom, known)
             case Obj(kind="dict" | "list" | "tuple" | "set" | "namespace"):
                 return element(m, atom, literal, index)
             case Obj(kind="instance" | "module") if atom.cls is not None and isinstance(atom.cls, Class):
@@ -384,6 +386,33 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                 return one(blend("item", [one(atom), index]))
 
     return m.choose(base, of)
+
+
+def _literals(index: Value) -> list[tuple[Case, Any]] | None:
+    """The literals that an index is, each with its case, where it is a literal on every rank."""
+    found: list[tuple[Case, Any]] = []
+    for case, atom in index.alternatives:
+        if isinstance(atom, Const):
+            found.append((case, atom.value))
+        elif isinstance(atom, Ranked):
+            for value in dict.fromkeys(atom.values):
+                mask = sum(1 << rank for rank, other in enumerate(atom.values) if other == value)
+                if (both := case.both(Case(mask))) is not None:
+                    found.append((both, value))
+        else:
+            return None
+    return found
+
+
+def _element_of_each(m: Machine, thing: Obj, known: list[tuple[Case, Any]]) -> Value:
+    """What ranks find in a container that look under literals of their own."""
+    found = []
+    for case, literal in known:
+        if (path := conjoin(m.path, (case,))):
+            before, m.path = m.path, path
+            found.append(under(element(m, thing, literal, const(literal)), (case,)))
+            m.path = before
+    return union(found)
 
 
 def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
@@ -1004,6 +1033,8 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
             before = m.path
             for condition in generator.ifs:
                 yes, _ = test(m, condition)
+                if any(case.unsure or case.mask != EVERY_RANK for case in yes):
+                    made.notes["per_rank"] = True
                 m.path = conjoin(m.path, yes)
             if m.path:
                 inner(number + 1)

@@ -19,7 +19,7 @@ from ddplint.engine.calls import (
     iterate,
     opaque_call,
 )
-from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key, Path, conjoin, fact
+from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.machine import Around, Machine
 from ddplint.engine.names import (
     DATA_LOADER,
@@ -421,7 +421,10 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if handler is not None:
         return handler(m, name, args, node)
     root = name.split(".", 1)[0]
-    last = name.rsplit(".", 1)[-1]
+    owner, _, last = name.rpartition(".")
+    if owner in (DDP, DISTRIBUTED_SAMPLER, MODULE) and args.positional and not last.startswith("__"):
+        rest = Arguments(args.positional[1:], args.keywords, args.rest, args.more)
+        return m.choose(args.positional[0], lambda me: method(m, me, last, rest, node))
     if name.startswith("torch.distributed.") and last in _COLLECTIVES:
         return _collective(m, name, args, node)
     if name.startswith("torch.nn.") and last[:1].isupper() and "functional" not in name and "init" not in name:
@@ -1284,9 +1287,25 @@ def _chain(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
 
     def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
         for source in sources:
-            iterate(m, where, spot, source, body)
+            if name.endswith("from_iterable"):
+                iterate(m, where, spot, source, lambda element: iterate(m, where, spot, element, body))
+            else:
+                iterate(m, where, spot, source, body)
 
     return iterable(m, node, drive)
+
+
+@_handles("builtins.any", "builtins.all")
+def _any(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    elements = exact_elements(_first(args))
+    if elements is None:
+        return one(blend(name, args.all(), opaque=False))
+    every, some = (NEVER, ALWAYS) if name == "builtins.any" else (ALWAYS, NEVER)
+    for element in elements:
+        yes, no = split(element)
+        every = disjoin(every, yes) if name == "builtins.any" else conjoin(every, yes)
+        some = conjoin(some, no) if name == "builtins.any" else disjoin(some, no)
+    return boolean(every, some)
 
 
 @_handles("builtins.map", "builtins.filter")

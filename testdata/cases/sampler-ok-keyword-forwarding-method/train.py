@@ -1,0 +1,43 @@
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Data:
+    def __init__(self, rows, **options):
+        self.rows = rows
+        self.options = options
+
+    def fit(self, *extra, **more):
+        return self._make(self.rows, *extra, **{**self.options, **more})
+
+    @staticmethod
+    def _make(rows, *extra, **options):
+        return DataLoader(rows, *extra, **options)
+
+
+def main():
+    cuda = torch.cuda.is_available()
+    dist.init_process_group("nccl" if cuda else "gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if cuda else torch.device("cpu")
+    torch.manual_seed(1)
+    source = torch.Generator().manual_seed(3)
+    x = torch.rand(60, 4, generator=source)
+    module = Data(TensorDataset(x, x.sum(dim=1, keepdim=True)), batch_size=6)
+    model = DistributedDataParallel(nn.Linear(4, 1).to(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in module.fit(pin_memory=cuda, sampler=DistributedSampler(module.rows)):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x.to(device)), y.to(device)).backward()
+        optimizer.step()
+    print(rank, world)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
