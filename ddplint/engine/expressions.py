@@ -803,13 +803,65 @@ def _ifexp(m: Machine, node: ast.IfExp) -> Value:
     yes, no = test(m, node.test)
     results: list[Value] = []
 
-    def arm(expression: ast.expr, assumed: Path) -> Callable[[], None]:
-        return lambda: results.append(under(evaluate(m, expression), assumed))
+    def arm(expression: ast.expr, assumed: Path, holds: bool) -> Callable[[], None]:
+        run = narrowed(m, node.test, holds, lambda: results.append(under(evaluate(m, expression), assumed)))
+        return run
 
     before = m.path
-    m.fork([(yes, arm(node.body, yes)), (no, arm(node.orelse, no))])
+    m.fork([(yes, arm(node.body, yes, True)), (no, arm(node.orelse, no, False))])
     m.path = before
     return union(results) if results else NOTHING
+
+
+def narrowed(m: Machine, node: ast.expr, holds: bool, run: Callable[[], None]) -> Callable[[], None]:
+    """``run`` where the test ``node`` holds (or fails): what is tested is only what then passes (or fails) it.
+
+    The paths say so too, but they forget some of their cases where there are many.
+    """
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return narrowed(m, node.operand, not holds, run)
+    match node:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[thing, ast.Constant(value=str(name))]):
+
+            def passes(atom: Atom) -> bool | None:
+                return library.has(atom, name)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[thing, ast.Name() | ast.Attribute() as cls]):
+            wanted = library.classes(evaluate(m, cls))
+
+            def passes(atom: Atom) -> bool | None:
+                answers = [library.is_instance(atom, one) for one in wanted]
+                return True if True in answers else None if None in answers else False
+        case _:
+            return run
+
+    def inside() -> None:
+        place = _place(m, thing)
+        whole = place[0].get(place[1]) if place is not None else None
+        if place is None or whole is None or len(whole.alternatives) < 2:
+            run()
+            return
+        kept = Value(tuple((case, atom) for case, atom in whole.alternatives if passes(atom) is not (not holds)))
+        if not kept.alternatives or len(kept.alternatives) == len(whole.alternatives):
+            run()
+            return
+        m.write(*place, kept)
+        run()
+        if place[0].get(place[1]) is kept:
+            m.write(*place, whole)
+
+    return inside
+
+
+def _place(m: Machine, node: ast.expr) -> tuple[dict[str, Value], str] | None:
+    """Where a local name or an attribute of one object is kept."""
+    match node:
+        case ast.Name(id=name) if name in m.frame.names:
+            return m.frame.names, name
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            owner = m.frame.names[name].only if name in m.frame.names else None
+            if isinstance(owner, Obj) and attr in owner.attrs:
+                return owner.attrs, attr
+    return None
 
 
 def test(m: Machine, node: ast.expr) -> tuple[Path, Path]:

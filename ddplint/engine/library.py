@@ -993,17 +993,23 @@ def _type(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     return m.choose(_first(args), of)
 
 
-@_handles("builtins.isinstance", "builtins.issubclass")
-def _isinstance(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    if len(args.positional) < 2:
-        return TRUE
+def classes(value: Value) -> list[Atom]:
+    """The classes that the second argument of ``isinstance`` names."""
     wanted: list[Atom] = []
-    for atom in args.positional[1].atoms():
+    for atom in value.atoms():
         known = exact_elements(one(atom))
         if known is None:
             wanted.append(atom)
         else:
             wanted += [inner for value in known for inner in value.atoms()]
+    return wanted
+
+
+@_handles("builtins.isinstance", "builtins.issubclass")
+def _isinstance(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    if len(args.positional) < 2:
+        return TRUE
+    wanted = classes(args.positional[1])
 
     def of(atom: Atom) -> Value:
         answers = [is_instance(atom, cls) for cls in wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -92,7 +93,17 @@ class Program:
         """Whether one process alone gets here: the one that starts the ranks, or would have started them."""
         if event.worker:
             return False
-        return self._wraps_in_worker or any(meets(event.path, spawn.path) for spawn in self.spawns)
+        return self._is_test or self._wraps_in_worker or self.before_spawn(event)
+
+    def before_spawn(self, event: facts.Event) -> bool:
+        """Whether it happens in the process that starts the ranks."""
+        return not event.worker and any(meets(event.path, spawn.path) for spawn in self.spawns)
+
+    @cached_property
+    def _is_test(self) -> bool:
+        """Whether a test runner starts the program, in one process."""
+        name = os.path.basename(self.trace.entry)
+        return name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
 
     @cached_property
     def _wraps_in_worker(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ddplint.engine import facts
 from ddplint.engine.calls import enter, instantiate_class_body, iterate
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact, simplify
-from ddplint.engine.expressions import assign, binary, evaluate, function, imported, pattern, test
+from ddplint.engine.expressions import assign, binary, evaluate, function, imported, narrowed, pattern, test
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Class, Const, Lib, Obj, Sym, Value, blend, one, union
 
@@ -39,7 +39,8 @@ def execute(m: Machine, node: ast.stmt) -> None:
             yes, no = test(m, node.test)
             if any(len(case.facts) > _MOST_FACTS for case in m.path) and _same_for_all(yes + no):
                 yes, no = _ranks_of(yes), _ranks_of(no)
-            m.fork([(yes, lambda: m.block(node.body)), (no, lambda: m.block(node.orelse))])
+            then = narrowed(m, node.test, True, lambda: m.block(node.body))
+            m.fork([(yes, then), (no, narrowed(m, node.test, False, lambda: m.block(node.orelse)))])
         case ast.For() | ast.AsyncFor():
             _for(m, node)
         case ast.While():

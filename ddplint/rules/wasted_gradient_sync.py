@@ -145,6 +145,8 @@ def _same_round(event: facts.Event, other: facts.Event) -> bool:
 
 
 def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation | None:
+    if _followed_at_once(program, backward):
+        return None
     for step in program.trace.of(facts.Step):
         common = 0
         for a, b in zip(step.loops, backward.loops, strict=False):
@@ -156,8 +158,6 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         deeper = [loop for loop in backward.loops[common:] if loop.repeats]
         if deeper and meets(step.path, backward.path) and common and step.index > backward.index and _alone(program, step, common):
             return _Accumulation(backward, step, _site_in_common(backward, step, deeper[0].depth), deeper[0])
-        if _followed_at_once(program, backward):
-            continue
         if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
             if not meets(_apart_from(step.path, waits), _apart_from(backward.path, waits)):
                 continue
