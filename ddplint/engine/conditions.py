@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 NODES = 2
@@ -69,6 +70,9 @@ NEVER: Path = ()
 _LOST = Key("more cases than are followed", per_rank=True)
 _MERGED = Key("one of many cases")
 """Stands for the facts in which cases differ that are the same on every rank."""
+MERGED_WAITS = Key("one of many counts", counts=True)
+"""The same, where none of the cases holds in every round."""
+_MOST_COUNTERS = 6
 
 
 def simplify(cases: Iterable[Case]) -> Path:
@@ -129,8 +133,23 @@ def weakest(cases: Iterable[Case], lost: bool = False) -> Case:
     facts = facts or frozenset()
     if lost:
         alike = all(case.mask == mask and not any(key.per_rank for key, _ in case.facts - facts) for case in cases)
-        facts |= {(_MERGED if alike else _LOST, True)}
+        counters = {key for case in cases for key, _ in case.facts - facts if key.counts}
+        waits = alike and counters and not exhaust(cases, counters)
+        facts |= {(MERGED_WAITS if waits else _MERGED if alike else _LOST, True)}
     return Case(mask or EVERY_RANK, facts)
+
+
+def exhaust(cases: Iterable[Case], keys: set[Key]) -> bool:
+    """Whether some case may hold whatever the answers to ``keys`` are."""
+    wanted = [[pair for pair in case.facts if pair[0] in keys] for case in cases]
+    if len(keys) > _MOST_COUNTERS or not all(wanted):
+        return True
+    ordered = sorted(keys)
+    for answers in product((True, False), repeat=len(ordered)):
+        given = dict(zip(ordered, answers, strict=True))
+        if not any(all(given[key] is answer for key, answer in facts) for facts in wanted):
+            return False
+    return True
 
 
 def conjoin(left: Path, right: Path) -> Path:

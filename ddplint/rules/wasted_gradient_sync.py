@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Case, Key, Path, conjoin, meets
+from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, conjoin, exhaust, meets
 from ddplint.engine.questions import Program, first_of_arms
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
@@ -185,12 +185,20 @@ def _followed_at_once(program: Program, backward: facts.Backward) -> bool:
 def _waits(step: facts.Step, backward: facts.Backward) -> set[Key]:
     """The tests of a counter that the step, unlike the backward, waits for in each of its cases."""
     found: set[Key] = set()
+    shared = [pair for case in backward.path for pair in case.facts if pair[0].counts]
     for case in step.path:
         counting = {(key, answer) for key, answer in case.facts if key.counts}
         if any(counting <= other.facts for other in backward.path):
             return set()
-        found.update(key for key, answer in counting if not all((key, answer) in c.facts for c in backward.path))
-    return found
+        waits = [
+            key for key, answer in counting
+            if not all((key, answer) in other.facts for other in backward.path)
+            and (key is not MERGED_WAITS or all(pair in case.facts for pair in shared))
+        ]  # fmt: skip
+        if not waits:
+            return set()
+        found.update(waits)
+    return set() if exhaust(step.path, found) else found
 
 
 def _apart_from(path: Path, keys: set[Key]) -> Path:
