@@ -6,6 +6,7 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ddplint.engine.conditions import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _LONGEST_KEY = 160
 _MOST_ALTERNATIVES = 12
 _MOST_MODELS = 3
-_MOST_BASES = 40
+_MOST_BASES = 12
 _MOST_UNKNOWN = 3
 
 
@@ -171,6 +172,7 @@ class Class(Atom):
     keywords: dict[str, Value] = field(default_factory=dict)
     decorators: tuple[Value, ...] = ()
     fields: tuple[str, ...] | None = None
+    line: tuple[Class | Lib, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -182,8 +184,13 @@ class Class(Atom):
         return f"{self.home.path}:{self.node.lineno}:{self.node.name}"
 
     def mro(self) -> Iterator[Class | Lib]:
-        """Itself and its bases, depth first; an unknown base is left out."""
-        yield from _linearised(self, set())
+        """Itself and its bases in the order of look-up: a base that several share comes after all of them.
+
+        An unknown base is left out.
+        """
+        if self.line is None:
+            self.line = tuple(reversed(dict.fromkeys(reversed(list(islice(_linearised(self, ()), 300))))))
+        yield from self.line
 
     @property
     def opaque_base(self) -> bool:
@@ -205,15 +212,15 @@ class Class(Atom):
         return next((c.name for c in self.mro() if isinstance(c, Lib) and c.name in wanted), None)
 
 
-def _linearised(cls: Class, seen: set[int]) -> Iterator[Class | Lib]:
-    if id(cls) in seen or len(seen) > _MOST_BASES:
-        return
-    seen.add(id(cls))
+def _linearised(cls: Class, below: tuple[Class, ...]) -> Iterator[Class | Lib]:
+    """A class and its bases depth first, shared ones more than once."""
     yield cls
+    if cls in below or len(below) > _MOST_BASES:
+        return
     for base in cls.bases:
-        for atom in base.atoms():
+        for _, atom in base.alternatives:
             if isinstance(atom, Class):
-                yield from _linearised(atom, seen)
+                yield from _linearised(atom, (*below, cls))
             elif isinstance(atom, Lib):
                 yield atom
 
