@@ -536,7 +536,7 @@ def _range(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], object]
         if not repeats:
             body(const(atom.notes.get("start", 0)))
             return
-        body(one(Sym(f"count {turn.mark}", counter=True, opaque=False)))
+        body(one(Sym(f"count {turn.mark}", atom.per_rank, counter=True, opaque=False)))
 
     m.loop(node, step, repeats=repeats, endless=bool(atom.notes.get("endless")))
 

@@ -1183,6 +1183,9 @@ def _range(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
         length = blend("len", [given], opaque=False)
         return one(Sym(length.text, length.ranked, True, length.opaque, frozenset()))
     made = m.new("range", node)
+    if name != "itertools.count" and len(args.positional) > 1:
+        # each rank begins at a number of its own, or takes steps of its own
+        made.notes["per_rank"] = any(value.per_rank for value in (args.positional[0], *args.positional[2:]))
     literals = [value.constant() for value in args.positional]
     if name == "itertools.count":
         made.notes["endless"] = True
@@ -1358,7 +1361,12 @@ def _iter(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 @_handles("builtins.next")
 def _next(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    return draw(m, _first(args))
+    drawn = draw(m, _first(args))
+    if len(args.positional) < 2:
+        return drawn
+    turn = m.loops[-1].mark if m.loops else ""
+    ended = Key(f"{_first(args).key} has ended {turn}")
+    return union([under(drawn, fact(ended, False)), under(args.positional[1], fact(ended, True))])
 
 
 @_handles("builtins.list", "builtins.set", "builtins.sorted", "builtins.reversed", "builtins.frozenset", "collections.deque")
