@@ -67,7 +67,7 @@ Path = tuple[Case, ...]
 
 ALWAYS: Path = (Case(),)
 NEVER: Path = ()
-_LOST = Key("more cases than are followed", per_rank=True)
+LOST = Key("more cases than are followed", per_rank=True)
 _MERGED = Key("one of many cases")
 """Stands for the facts in which cases differ that are the same on every rank."""
 MERGED_WAITS = Key("one of many counts", counts=True)
@@ -135,7 +135,7 @@ def weakest(cases: Iterable[Case], lost: bool = False) -> Case:
         alike = all(case.mask == mask and not any(key.per_rank for key, _ in case.facts - facts) for case in cases)
         counters = {key for case in cases for key, _ in case.facts - facts if key.counts}
         waits = alike and counters and not exhaust(cases, counters)
-        facts |= {(MERGED_WAITS if waits else _MERGED if alike else _LOST, True)}
+        facts |= {(MERGED_WAITS if waits else _MERGED if alike else LOST, True)}
     return Case(mask or EVERY_RANK, facts)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ddplint.engine import facts, library
-from ddplint.engine.calls import Arguments, apply, invoke, iterate, spread
+from ddplint.engine.calls import Arguments, apply, exact_elements, invoke, iterate, spread
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import canonical, hints_rank
@@ -324,6 +324,8 @@ def _subscript(m: Machine, node: ast.Subscript) -> Value:
         kept = frozenset(
             part for part in sliced.made_of if not isinstance(part, facts.KeyOf)
         )
+        if (part := _exact_slice(m, node, base, node.slice)) is not None:
+            return part
         same = [atom for atom in base.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
         if same and not sliced.ranked:
             return base
@@ -332,6 +334,18 @@ def _subscript(m: Machine, node: ast.Subscript) -> Value:
     if any(isinstance(atom, Class | Func) for atom in base.atoms()):
         return base
     return item(m, base, index)
+
+
+def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:
+    """A slice between literals of a list that is known one by one."""
+    elements = exact_elements(base)
+    ends = [evaluate(m, part).constant() if part is not None else None for part in (bounds.lower, bounds.upper, bounds.step)]
+    if not elements or not all(end is None or (isinstance(end, int) and end is not True) for end in ends) or ends[2] == 0:
+        return None
+    made = m.new(base.only.kind, node)  # type: ignore[union-attr]
+    for number, value in enumerate(elements[slice(*ends)]):
+        made.attrs[element_name(number)] = value
+    return one(made)
 
 
 def item(m: Machine, base: Value, index: Value) -> Value:

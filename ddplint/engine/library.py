@@ -19,7 +19,7 @@ from ddplint.engine.calls import (
     iterate,
     opaque_call,
 )
-from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key, Path, conjoin, disjoin, fact
+from ddplint.engine.conditions import ALWAYS, LOST, NEVER, NODES, PER_NODE, WORLD, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.machine import Around, Machine
 from ddplint.engine.names import (
     DATA_LOADER,
@@ -481,6 +481,10 @@ def _collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) ->
     tensors = union(args.positional[:2]) if args.positional else NONE
     if node is not None:
         m.record(facts.Collective, node, name=last, tensors=tensors, group=group)
+    if last == "scatter_object_list" and args.positional:
+        for atom in args.positional[0].atoms():
+            if isinstance(atom, Obj) and atom.kind == "list":
+                m.write(atom.attrs, "[0]", one(Sym("scattered part", ranked=True, made_of=tensors.taint)))
     return one(Sym(f"{last} handle", opaque=False))
 
 
@@ -2076,6 +2080,8 @@ def _list_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST 
         old = me.attrs.get("*")
         m.write(me.attrs, "*", union([old, value]) if old is not None else value)
         me.notes["loose"] = True
+        if any(key.per_rank and key != LOST for case in m.path for key, _ in case.facts):
+            me.notes["per_rank"] = True
         return NONE
     if name in ("pop", "popleft"):
         return element(m, me, ..., one(Sym("index")))

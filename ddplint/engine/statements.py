@@ -190,6 +190,7 @@ def _with(m: Machine, items: list[ast.withitem], body: list[ast.stmt]) -> None:
 
 def _try(m: Machine, node: ast.Try) -> None:
     before = m.path
+    whole = any(_caught(handler) == {"AttributeError"} for handler in node.handlers) and _has_all_attributes(m, node.body)
     m.block(node.body)
     arms: list[tuple[Path, Callable[[], None]]] = []
     finished = m.path
@@ -214,6 +215,8 @@ def _try(m: Machine, node: ast.Try) -> None:
             m.block(handler.body)
 
         assumed = fact(key, True)
+        if whole and _caught(handler) == {"AttributeError"}:
+            continue
         if len(node.handlers) > 1:
             assumed = conjoin(assumed, fact(which, True))
         arms.append((assumed, handle))
@@ -230,6 +233,21 @@ def _try(m: Machine, node: ast.Try) -> None:
         m.path = after or before
         m.block(node.finalbody)
         m.path = m.path if after else NEVER
+
+
+def _has_all_attributes(m: Machine, body: list[ast.stmt]) -> bool:
+    """Whether every attribute that the statements ask of a name is surely there."""
+    from ddplint.engine import library
+
+    asked = 0
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
+                atoms = evaluate(m, node.value).within(m.path).atoms()
+                if not all(library.has(atom, node.attr) is True for atom in atoms):
+                    return False
+                asked += 1
+    return asked > 0
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:

@@ -55,6 +55,8 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         return
     if found.inner is not None and not any(found.inner in f.loops for f in own):
         return
+    if found.inner is not None and _goes_over_wrappers(program, found.inner, own):
+        return
     toggles = [t for t in program.trace.of(facts.Toggle) if t.name == _FLAG and t.wrapper is wrapper]
     if toggles:
         manager = _around_backward_alone(program, toggles, backward)
@@ -136,6 +138,18 @@ def _without_grad(program: Program, region: facts.NoSync) -> bool:
         if f.module is region.wrapper and region.index < f.index < region.until
     ]  # fmt: skip
     return bool(forwards) and not any(f.grad for f in forwards)
+
+
+def _goes_over_wrappers(program: Program, loop: facts.Loop, own: list[facts.Forward]) -> bool:
+    """Whether the loop that is innermost around the forwards has a wrapper of its own in each round."""
+    return all(
+        f.loops[-1] is loop
+        and any(
+            other.module is not f.module and other.module.kind == "ddp" and (other.site, other.loops) == (f.site, f.loops)
+            for other in program.trace.of(facts.Forward)
+        )
+        for f in own
+    )
 
 
 def _same_round(event: facts.Event, other: facts.Event) -> bool:

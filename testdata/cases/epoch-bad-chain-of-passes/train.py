@@ -26,11 +26,10 @@ def main():
     loader = DataLoader(rows, batch_size=6, sampler=sampler)
     model = DistributedDataParallel(nn.Linear(4, 1).to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    if True:
-        for x, y in chain.from_iterable(loader for _ in range(3)):
-            optimizer.zero_grad()
-            nn.functional.mse_loss(model(x.to(device)), y.to(device)).backward()
-            optimizer.step()
+    for x, y in chain.from_iterable(loader for _ in range(3)):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x.to(device)), y.to(device)).backward()
+        optimizer.step()
     print(rank, world)
     dist.destroy_process_group()
 
