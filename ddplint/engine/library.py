@@ -96,6 +96,10 @@ _IN_SIGHT = {
 }  # fmt: skip
 """Libraries that do not change how a loader is sharded or a sampler is told its epoch."""
 
+_WITH_OPTIMIZERS = {"transformers", "apex", "timm", "bitsandbytes", "torch_optimizer"}
+_OPTIMIZER = re.compile(r"^[A-Z]\w*(?:Adam|SGD|LAMB|Lamb|LARS|Lion)|^(?:Adam|Adafactor|SGD|LAMB|Lamb|LARS|Lion|Ranger)\w*$")
+"""Classes that other libraries add to torch's optimizers."""
+
 _DATA_ROOTS = {"torch", "torchvision", "torchaudio", "numpy", "builtins", "sklearn", "pandas", "datasets", "transformers"}
 
 _CACHE_NAMES = {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "rich.progress.track"}
@@ -431,6 +435,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         return _library_module(m, name, args, node)
     if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
         return one(m.new("optimizer", node, Lib(name)))
+    if root in _WITH_OPTIMIZERS and _OPTIMIZER.search(last):
+        return one(m.new("optimizer", node, Lib(name)))
     if name.startswith(("torchvision.models.", "timm.create_model", "timm.models.")) or last == "from_pretrained":
         made = m.new("module", node, Lib(name))
         born(m, made)
@@ -681,6 +687,16 @@ def _copy(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 def _default_device(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     m.write(m.sym_attrs, "default device", _first(args))
     return NONE
+
+
+@_handles("apex.amp.initialize")
+def _amp(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    models, optimizers = args.get(0, "models"), args.get(1, "optimizers")
+    if models is None or optimizers is None or optimizers.constant() is None:
+        return models or one(Sym("models"))
+    pair = m.new("tuple", node)
+    pair.attrs["[0]"], pair.attrs["[1]"] = models, optimizers
+    return one(pair)
 
 
 @_handles("torch.device")
