@@ -321,9 +321,7 @@ def _subscript(m: Machine, node: ast.Subscript) -> Value:
         if isinstance(literal, str | bytes | tuple):
             return one(blend("slice", [base, *bounds]))
         sliced = blend("slice", [base, *bounds])
-        kept = frozenset(
-            part for part in sliced.made_of if not isinstance(part, facts.KeyOf)
-        )
+        kept = _own_share(sliced.made_of, any(bound.per_rank for bound in bounds))
         if (part := _exact_slice(m, node, base, node.slice)) is not None:
             return part
         same = [atom for atom in base.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
@@ -334,6 +332,15 @@ def _subscript(m: Machine, node: ast.Subscript) -> Value:
     if any(isinstance(atom, Class | Func) for atom in base.atoms()):
         return base
     return item(m, base, index)
+
+
+def _own_share(made_of: frozenset[Any], by_rank: bool) -> frozenset[Any]:
+    """What a part of a value is made of; a batch of which each rank takes its own part is no longer the loader's."""
+    return frozenset(
+        part
+        for part in made_of
+        if not isinstance(part, facts.KeyOf) and not (by_rank and isinstance(part, Obj) and part.kind == "loader")
+    )
 
 
 def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:
@@ -375,7 +382,7 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                     if value.alternatives:
                         return value
                 hinted = isinstance(literal, str) and hints_rank(literal)
-                kept = frozenset(part for part in atom.made_of if not (isinstance(part, facts.KeyOf)))
+                kept = _own_share(atom.made_of, index.per_rank)
                 return one(
                     Sym(
                         blend("item", [one(atom), index]).text,

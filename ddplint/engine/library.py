@@ -775,6 +775,11 @@ def _random_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) 
     return one(made)
 
 
+@_handles("datasets.load_dataset", "datasets.load_from_disk")
+def _load_dataset(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(blend(f"{name}@{_at(node)}", args.all(), opaque=False))
+
+
 @_handles("torch.randperm")
 def _randperm(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     generator = args.get(None, "generator")
