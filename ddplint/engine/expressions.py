@@ -974,6 +974,8 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
                 return (ALWAYS, NEVER) if other.value is None else (NEVER, ALWAYS)
             if isinstance(other, Sym) and not other.opaque and any(not isinstance(p, facts.Load) for p in other.made_of):
                 return NEVER, ALWAYS
+            if isinstance(other, Sym) and _never_none(m, other):
+                return NEVER, ALWAYS
         if left is right or left == right:
             return ALWAYS, NEVER
         if isinstance(left, Class | Lib) and isinstance(right, Class | Lib):
@@ -990,6 +992,14 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
     if isinstance(left, Obj) and left.kind in ("instance",) and isinstance(op, ast.Lt | ast.Gt | ast.Eq):
         key = Key(text, False, False)
     return fact(key, True), fact(key, False)
+
+
+_NUMBERS = ("Add(", "Sub(", "Mult(", "Div(", "FloorDiv(", "Mod(", "len(")
+
+
+def _never_none(m: Machine, value: Sym) -> bool:
+    """Whether it is the result of a calculation, or an option of the command line that has a default."""
+    return value.text.startswith(_NUMBERS) or value.text in m.given_options
 
 
 def _is_counting(atom: Atom) -> bool:

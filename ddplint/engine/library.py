@@ -186,6 +186,9 @@ def option(m: Machine, namespace: Obj, name: str) -> Value:
         return one(_RANK_OPTIONS[name])
     if name in namespace.notes.get("switches", ()) and not _SINGLES_OUT.search(name):
         return one(Sym(f"option {name} of {namespace.key}"))
+    default = known.get(name)
+    if isinstance(default, Value) and default.constant() not in (None, ...) and name in namespace.notes.get("plain", ()):
+        m.given_options.add(f"option {name} of {namespace.key}")
     if name in known and known[name] is not None:
         flag = known[name]
         return one(Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name), opaque=True, made_of=frozenset()) if flag else Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name)))
@@ -1993,6 +1996,10 @@ def _path_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST 
     return one(m.new("path", me.site, value=one(blend(name, [value, *args.all()]))))
 
 
+_PLAIN_TYPES = frozenset({"builtins.str", "builtins.int", "builtins.float"})
+"""Types of options that no text of the command line turns into None."""
+
+
 def _parser_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     options: dict[str, Any] = me.notes["options"]
     if name in ("add_argument_group", "add_mutually_exclusive_group"):
@@ -2005,6 +2012,9 @@ def _parser_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
         key = dest.constant() if dest is not None else (long.lstrip("-").replace("-", "_") if long else None)
         if isinstance(key, str):
             options[key] = args.keywords.get("default")
+            convert = args.keywords.get("type")
+            if "nargs" not in args.keywords and (convert is None or convert.key in _PLAIN_TYPES):
+                me.notes.setdefault("plain", set()).add(key)
             action = args.keywords.get("action")
             if action is not None and action.constant() in ("store_true", "store_false"):
                 me.notes.setdefault("switches", set()).add(key)
@@ -2013,6 +2023,7 @@ def _parser_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
         made = me.notes.get("parsed")
         if made is None:
             made = m.new("namespace", node, options=options, switches=me.notes.get("switches", set()))
+            made.notes["plain"] = me.notes.get("plain", set())
             me.notes["parsed"] = made
         if name == "parse_known_args":
             pair = m.new("tuple", node)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.calls import UNSEEN
-from ddplint.engine.conditions import meets
+from ddplint.engine.conditions import EVERY_RANK, meets
 from ddplint.engine.questions import Program, first_of_arms, places_to_report
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
@@ -27,6 +27,8 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
         unguarded: list[facts.Event] = []
         for save in program.trace.of(facts.Save):
             wraps[id(save)] = program
+            if _first_goes_ahead(program, save):
+                continue
             if program.on_many_ranks(save):
                 if _one_file(save):
                     unguarded.append(save)
@@ -45,6 +47,22 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             first = wraps[id(event)].wraps[0].site
             details = (_what(event.how), written, place(first, site))
             yield finding(SYMBOL, site, details, [construct, first, *event.chain], branch=True)
+
+
+def _first_goes_ahead(program: Program, save: facts.Save) -> bool:
+    """Whether the other ranks wait until one has been here, and then find the file."""
+    if not all(any(not there and "exists" in key.text for key, there in case.facts) for case in save.path):
+        return False
+    barriers = [e for e in program.trace.of(facts.Collective) if e.name == "barrier" and _parts_ranks(e)]
+    return any(
+        before.index < save.index < after.index and not meets(before.path, after.path)
+        for before in barriers
+        for after in barriers
+    )
+
+
+def _parts_ranks(event: facts.Event) -> bool:
+    return any(case.mask != EVERY_RANK or case.unsure for case in event.path)
 
 
 def _one_file(save: facts.Save) -> bool:
