@@ -45,11 +45,15 @@ class Case(NamedTuple):
             return self if mask == self.mask else Case(mask, self.facts)
         if not self.facts:
             return other if mask == other.mask else Case(mask, other.facts)
-        few, many = (self.facts, other.facts) if len(self.facts) < len(other.facts) else (other.facts, self.facts)
-        for key, answer in few:
-            if (key, not answer) in many:
-                return None
+        if not other.facts.isdisjoint(_denied(self.facts)):
+            return None
         return Case(mask, self.facts | other.facts)
+
+    def excludes(self, other: Case) -> bool:
+        """Whether the two cannot hold at once."""
+        if not self.mask & other.mask:
+            return True
+        return bool(self.facts and other.facts) and not other.facts.isdisjoint(_denied(self.facts))
 
     @property
     def unsure(self) -> bool:
@@ -60,6 +64,12 @@ class Case(NamedTuple):
         """Whether two processes of one node are in it."""
         low, high = self.mask & _FIRST_NODE, self.mask >> PER_NODE
         return bool(low & (low - 1)) or bool(high & (high - 1))
+
+
+@lru_cache(maxsize=8192)
+def _denied(facts: frozenset[Fact]) -> frozenset[Fact]:
+    """The opposites of facts."""
+    return frozenset((key, not answer) for key, answer in facts)
 
 
 Path = tuple[Case, ...]
@@ -177,7 +187,7 @@ def disjoin(left: Path, right: Path) -> Path:
 
 def meets(left: Path, right: Path) -> bool:
     """Whether both can hold at once."""
-    return any(one.both(other) is not None for one in left for other in right)
+    return any(not one.excludes(other) for one in left for other in right)
 
 
 def fact(key: Key, answer: bool) -> Path:

@@ -360,7 +360,7 @@ class Value:
         """The alternatives that can hold on ``path``."""
         if all(case is _ANY for case, _ in self.alternatives) or path is ALWAYS:
             return self
-        kept = tuple(alt for alt in self.alternatives if any(alt[0].both(case) is not None for case in path))
+        kept = tuple(alt for alt in self.alternatives if any(not case.excludes(alt[0]) for case in path))
         return self if len(kept) == len(self.alternatives) else Value(kept)
 
     @property
