@@ -455,7 +455,7 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         return opaque_call(m, Lib(name), args, node)
     for value in args.all():
         for atom in value.atoms():
-            if isinstance(atom, Func | Bound) and last in ("run", "apply", "map", "submit", "Thread"):
+            if isinstance(atom, Func | Bound) and last in ("run", "apply", "map", "submit"):
                 call_back(m, atom, node)
     given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
     ranked = any(v.per_rank for v in given) or last in _DIFFERS
@@ -590,6 +590,20 @@ def _start(
     finally:
         m.workers -= 1
         m.path, m.loops = before, loops
+
+
+@_handles("threading.Thread")
+def _thread(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    made = m.new("thread", node, Lib(name))
+    made.notes["target"], made.notes["given"] = args.get(1, "target"), args.get(3, "args")
+    return one(made)
+
+
+def _thread_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    target, given = me.notes["target"], me.notes["given"]
+    if name in ("start", "run") and target is not None:
+        apply_quietly(m, target, (exact_elements(given) if given is not None else []) or [], node)
+    return NONE
 
 
 def apply_quietly(m: Machine, target: Value, passed: list[Value], node: ast.AST | None) -> None:
@@ -2206,6 +2220,7 @@ def _instance_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.
 
 _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
     "loader": _loader_method,
+    "thread": _thread_method,
     "sampler": _sampler_method,
     "optimizer": _optimizer_method,
     "file": _file_method,

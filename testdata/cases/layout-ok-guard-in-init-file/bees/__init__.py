@@ -1,0 +1,3 @@
+from .ranks import chief as may_write
+
+__all__ = ["may_write"]

@@ -1,0 +1,37 @@
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def rows_of(count):
+    x = torch.rand(count, 4)
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+
+
+def fit(loader, device):
+    model = DistributedDataParallel(nn.Linear(4, 1).to(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x.to(device)), y.to(device)).backward()
+        optimizer.step()
+
+
+def main():
+    cuda = torch.cuda.is_available()
+    dist.init_process_group("nccl" if cuda else "gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if cuda else torch.device("cpu")
+    torch.manual_seed(1)
+    loader = DataLoader(rows_of(60), batch_size=6, shuffle=True)  # [ddp-missing-distributed-sampler]
+    fit(loader, device)
+    print(rank, world)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
