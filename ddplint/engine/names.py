@@ -69,7 +69,7 @@ def hints_rank(name: str) -> bool:
 
 
 _SHARDING = re.compile(
-    r"rank(?!ing|ed|s_?of)|world_?size|num_?replicas|num_?processes|process_index|split_by_node|"
+    r"rank(?!ing|ed|s_?of)|world_?size|num_?replicas|num_?processes|process_index|split_(?:\w+_)?by_node|"
     r"shard_?(?:id|idx|index|num|count)|(?:num|n|nb|total)_?shards|^shard$",
     re.IGNORECASE,
 )

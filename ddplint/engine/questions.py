@@ -268,7 +268,7 @@ def _mentions_rank(statement: ast.stmt) -> bool:
         hints_sharding(name)
         for node in ast.walk(statement)
         if (name := getattr(node, "id", None) or getattr(node, "attr", None)) and isinstance(name, str)
-    )
+    ) or any(isinstance(node, ast.keyword | ast.Constant) and _names_rank(node) for node in ast.walk(statement))
 
 
 def speaks_of_ranks(cls: Class) -> bool:
