@@ -849,6 +849,11 @@ def _numpy_save(m: Machine, name: str, args: Arguments, node: ast.AST | None) ->
     return _save(m, name, args.get(0, "file", "fname"), args.get(1, "arr", "X"), node)
 
 
+@_handles("matplotlib.pyplot.savefig")
+def _figure(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return _save(m, name, args.get(0, "fname"), None, node)
+
+
 @_handles("pickle.dump", "json.dump", "yaml.dump", "yaml.safe_dump", "dill.dump", "joblib.dump", "cPickle.dump")
 def _dump(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     stream = args.get(1, "file", "fp", "stream", "filename")
@@ -2244,6 +2249,12 @@ _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
 _CUTS = {"replace", "removeprefix", "lstrip", "partition", "split", "sub", "strip", "rsplit", "rpartition"}
 
 
+_WRITERS = {
+    "pandas": frozenset({"to_csv", "to_excel", "to_json", "to_pickle", "to_parquet", "to_feather"}),
+    "matplotlib": frozenset({"savefig"}),
+}
+"""Methods of what a library made that write a file."""
+
 _OF_TEXT = frozenset(
     "format lower upper title strip lstrip rstrip removeprefix removesuffix replace zfill encode decode split rsplit "
     "joinpath with_suffix with_name with_stem expanduser resolve absolute as_posix".split()
@@ -2267,6 +2278,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         return one(Sym(f"{me.text[:80]}.step()", opaque=False))
     if name == "save_pretrained":
         return _save(m, "save_pretrained", args.get(0, "save_directory"), one(me), node)
+    if (root := me.text.split(".", 1)[0]) in _WRITERS and name in _WRITERS[root] and "mode" not in args.keywords:
+        return _save(m, f"{root} {name}", args.get(0, "fname", "path_or_buf", "excel_writer", "path"), one(me), node)
     if name == "set_epoch" and node is not None:
         for part in me.made_of:
             if isinstance(part, Obj) and part.kind in ("loader", "sampler"):
