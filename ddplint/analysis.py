@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 
 from ddplint.engine import facts
@@ -25,6 +26,10 @@ _WRITERS = (
     b"save", b"write", b"copy", b"move(", b"remove(", b"rename(", b"replace(", b"unlink(", b"rmtree(", b"keep", b"store",
     b"checkpoint", b"ckpt", b"snapshot", b"export", b"record", b"finish",
 )  # fmt: skip
+
+
+_DEFINITION = re.compile(rb"(\s*)(?:async def|def|class) (\w+)")
+_CONSTRUCT = re.compile(rb"\.backward\(|no_sync|DistributedDataParallel\(|DDP\(|DataLoader\(|Sampler\(|save\w*\(|state_dict\(")
 
 
 class Analysis:
@@ -89,10 +94,18 @@ class Analysis:
         return tuple(sorted(found))
 
     def _within_budget(self, project: Project, path: str) -> list[str]:
-        """The file itself and its dependents, as many as are run: the files that import it first."""
+        """The file itself and its dependents, as many as are run: the files that import it first.
+
+        Of many others, those come last that do not name, or that write anew, what the rules look at in the file.
+        """
         others = [other for other in project.dependents(path) if other != path]
         near = [other for other in others if path in project.imports(other)]
-        ordered = [path, *near, *(other for other in others if other not in set(near))]
+        far = [other for other in others if other not in set(near)]
+        if len(far) > _MOST_PROGRAMS:
+            uses, defines = _constructs(project, path)
+            texts = {other: project.source(other) or b"" for other in far}
+            far.sort(key=lambda other: not uses.search(texts[other]) or defines.search(texts[other]) is not None)
+        ordered = [path, *near, *far]
         kept: list[str] = []
         work = 0
         for entry in ordered[:_MOST_PROGRAMS]:
@@ -112,3 +125,20 @@ class Analysis:
 def _can_hold_a_finding(source: bytes) -> bool:
     """Whether a construct of a rule, or a call that may lead to a writer, can stand in a file with this text."""
     return any(word in source for word in _CONSTRUCTS) or any(word in source for word in _WRITERS)
+
+
+def _constructs(project: Project, path: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """What finds uses of a file's classes and functions that hold a construct, and definitions of such functions."""
+    holders, functions = set(), set()
+    top, name = b"", b""
+    for line in (project.source(path) or b"").split(b"\n"):
+        if (match := _DEFINITION.match(line)) is not None:
+            name = match.group(2)
+            if not match.group(1):
+                top = name
+        elif name and _CONSTRUCT.search(line):
+            functions.add(name)
+            holders.add(top)
+    names = b"|".join(sorted(holders)) or rb"(?!)"
+    again = b"|".join(sorted(functions)) or rb"(?!)"
+    return re.compile(rb"\b(?:" + names + rb")\b"), re.compile(rb"^\s*def (?:" + again + rb")\(", re.MULTILINE)

@@ -175,7 +175,7 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
             if not meets(_apart_from(step.path, waits), _apart_from(backward.path, waits)):
                 continue
-            asked = min((program.trace.asked[key] for key in waits if key in program.trace.asked), default=None)
+            asked = max((program.trace.asked[key] for key in waits if key in program.trace.asked), default=None)
             return _Accumulation(backward, step, _site_in_common(backward, step, most=asked), None)
     return None
 
