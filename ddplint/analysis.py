@@ -29,7 +29,9 @@ _WRITERS = (
 
 
 _DEFINITION = re.compile(rb"(\s*)(?:async def|def|class) (\w+)")
-_CONSTRUCT = re.compile(rb"\.backward\(|no_sync|DistributedDataParallel\(|DDP\(|DataLoader\(|Sampler\(|save\w*\(|state_dict\(")
+_CONSTRUCT = re.compile(
+    rb"\.backward\(|no_sync|DistributedDataParallel\(|DDP\(|DataLoader\(|Sampler\(|save\w*\(|state_dict\("
+)
 
 
 class Analysis:

@@ -122,7 +122,7 @@ def _simplified(cases: tuple[Case, ...]) -> Path:
 
 
 def _fewer(cases: list[Case]) -> Path:
-    """The disjunction of too many cases: what no rank can tell apart becomes one, all of them where that is not enough."""
+    """The disjunction of too many cases: what no rank can tell apart becomes one, else all of them do."""
     alike: dict[tuple[int, frozenset[Fact]], list[Case]] = {}
     for case in cases:
         own = frozenset(pair for pair in case.facts if pair[0].per_rank)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, conjoin, exhaust, meets
@@ -114,7 +115,7 @@ def _around_backward_alone(program: Program, toggles: list[facts.Toggle], backwa
     found = None
     for chain, own in calls.items():
         spans = [
-            (off.index, on.index) for off, on in zip(own, own[1:], strict=False)
+            (off.index, on.index) for off, on in pairwise(own)
             if off.value.constant() is False and on.site != off.site
         ]  # fmt: skip
         if not spans:
@@ -170,7 +171,8 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         if common == 0 and not backward.loops:
             continue
         deeper = [loop for loop in backward.loops[common:] if loop.repeats]
-        if deeper and meets(step.path, backward.path) and common and step.index > backward.index and _alone(program, step, common):
+        after = step.index > backward.index and meets(step.path, backward.path)
+        if deeper and common and after and _alone(program, step, common):
             return _Accumulation(backward, step, _site_in_common(backward, step, deeper[0].depth), deeper[0])
         if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
             if not meets(_apart_from(step.path, waits), _apart_from(backward.path, waits)):
