@@ -35,6 +35,7 @@ from ddplint.engine.values import (
     const,
     one,
     per_rank_values,
+    spelled,
     split,
     truth,
     under,
@@ -751,7 +752,7 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
                 joined.attrs["*"] = one(source)
                 joined.notes["loose"] = True
         return one(joined)
-    if isinstance(op, ast.Mod) and isinstance(right, Obj) and right.kind == "tuple" and isinstance(left, Const | Sym):
+    if isinstance(op, ast.Mod) and isinstance(right, Obj) and right.kind in ("tuple", "dict") and isinstance(left, Const | Sym):
         # what is put into a text, one by one
         return one(blend(name, [one(left), *right.attrs.values()]))
     if isinstance(op, ast.Div) and isinstance(left, Obj) and left.kind == "path":
@@ -1039,7 +1040,7 @@ def _joined(m: Machine, values: list[ast.expr]) -> Value:
         text = "".join(str(literal) for literal in literals)
         if len(text) < _LONGEST_TEXT:
             return const(text)
-    joined = blend("text", parts)
+    joined = blend("text", [inner for part in parts for inner in spelled(part)])
     kept = frozenset(part for part in joined.made_of if not isinstance(part, facts.KeyOf | facts.PartOf))
     return one(Sym(joined.text, joined.ranked, joined.counter, joined.opaque, kept))
 

@@ -52,6 +52,7 @@ from ddplint.engine.values import (
     boolean,
     const,
     one,
+    spelled,
     split,
     under,
     union,
@@ -962,6 +963,11 @@ def _join(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     return one(blend("join", parts))
 
 
+@_handles("os.sep.join", "os.pathsep.join")
+def _joined(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(blend(name, [draw(m, value) for value in args.positional], opaque=False))
+
+
 # command lines ---------------------------------------------------------------
 
 
@@ -1023,7 +1029,7 @@ def _convert(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
             return atom.notes["value"]  # type: ignore[no-any-return]
         if isinstance(atom, Sym):
             return one(atom)
-        return one(blend(name, [one(atom)]))
+        return one(blend(name, spelled(one(atom))))
 
     return m.choose(args.positional[0], of)
 
@@ -1763,6 +1769,8 @@ def scales_and_steps(m: Machine, name: str, args: Arguments, node: ast.AST) -> b
 
 def method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AST | None) -> Value:
     """A method of something that is not the project's."""
+    if name == "join" and isinstance(me, Const | Sym) and len(args.positional) == 1:
+        args = Arguments([*args.positional, draw(m, args.positional[0])])
     match me:
         case Super(owner, thing):
             return _super_method(m, owner, thing, name, args, node)

@@ -94,8 +94,17 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         covered = [f for f in own if any(thing is wrapper for thing, _ in f.quiet)]
         inside = any(thing is wrapper for thing, _ in backward.quiet)
         if missed and (covered or inside):
-            yield _misses(found, region.site, missed[0], wrapper)
+            yield _misses(found, _taken_at(region, backward), missed[0], wrapper)
             return
+
+
+def _taken_at(region: facts.NoSync, backward: facts.Backward) -> Site:
+    """Where a ``no_sync`` is taken, seen from the function that also leads to the backward: a project's manager's call."""
+    first, second = (*region.chain, region.site), (*backward.chain, backward.site)
+    at = 0
+    while at < min(len(first), len(second)) - 1 and first[at] == second[at]:
+        at += 1
+    return first[at]
 
 
 def _misses(found: _Accumulation, region: Site, forward: facts.Forward, wrapper: Obj) -> Finding:

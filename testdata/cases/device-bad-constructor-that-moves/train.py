@@ -1,0 +1,52 @@
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def heaths(count=48):
+    source = torch.Generator().manual_seed(141)
+    x = torch.rand(count, 4, generator=source)
+    return TensorDataset(x, x.mean(dim=1, keepdim=True))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 1)
+
+    def place(self, device):
+        return self.to(device)
+
+    def forward(self, x):
+        return self.out(x)
+
+
+def main():
+    cuda = torch.cuda.is_available()
+    dist.init_process_group("nccl" if cuda else "gloo")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if cuda else torch.device("cpu")
+    torch.manual_seed(141)
+    rows = heaths()
+    sampler = DistributedSampler(rows)
+    loader = DataLoader(rows, batch_size=8, sampler=sampler)
+    net = Net().train()
+    model = DistributedDataParallel(net)  # [ddp-wrap-before-move]
+    model.module.place(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+            loss.backward()
+            optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
