@@ -33,15 +33,13 @@ def main():
                 break
             real = real.to(device)
             fake = painter(torch.randn(len(real), 3, device=device))
-            doubt = nn.functional.softplus(judge(fake.detach())).mean() + nn.functional.softplus(-judge(real)).mean()
+            doubt = nn.functional.softplus(judge(torch.cat([fake.detach(), -real]))).mean()
             judge_optimizer.zero_grad()
             doubt.backward()
             judge_optimizer.step()
             if turn % args.every == 0:
-                probe = real.clone().requires_grad_(True)
-                (slope,) = torch.autograd.grad(judge(probe).sum(), probe, create_graph=True)
                 judge_optimizer.zero_grad()
-                slope.pow(2).mean().backward()
+                judge(real).pow(2).mean().backward()
                 judge_optimizer.step()
             painter_optimizer.zero_grad()
             nn.functional.softplus(-judge(fake)).mean().backward()
