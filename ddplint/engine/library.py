@@ -50,6 +50,7 @@ from ddplint.engine.values import (
     Value,
     blend,
     boolean,
+    by_groups,
     const,
     one,
     spelled,
@@ -956,7 +957,10 @@ def _plain(value: Value) -> Value:
 
 @_handles("os.path.join")
 def _join(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    parts = [_plain(part) for part in args.all()]
+    return by_groups([_plain(part) for part in args.all()], _joined_path)
+
+
+def _joined_path(parts: list[Value]) -> Value:
     literals = [part.constant() for part in parts]
     if literals and all(isinstance(literal, str) for literal in literals):
         return const("/".join(literals))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -506,6 +506,26 @@ def spelled(value: Value) -> list[Value]:
     """What takes part in the text of a value: of a container, also its elements."""
     inner = [v for atom in value.atoms() if isinstance(atom, Obj) and atom.kind in _CONTAINERS for v in atom.attrs.values()]
     return [value, *inner]
+
+
+def by_groups(values: list[Value], make: Callable[[list[Value]], Value]) -> Value:
+    """What ``make`` gives for the values as each group of ranks has them, where cases tell ranks apart."""
+    masks = sorted({case.mask for value in values for case, _ in value.alternatives})
+    groups: dict[tuple[int, ...], int] = {}
+    for rank in range(WORLD) if len(masks) > 1 else ():
+        mark = tuple(mask >> rank & 1 for mask in masks)
+        groups[mark] = groups.get(mark, 0) | 1 << rank
+    if not 1 < len(groups) <= 4:
+        return make(values)
+    results = []
+    for group in groups.values():
+        theirs = [
+            Value(tuple((Case(EVERY_RANK, case.facts), atom) for case, atom in value.alternatives if case.mask & group))
+            for value in values
+        ]
+        if all(value.alternatives for value in theirs):
+            results.append(under(make(theirs), (Case(group),)))
+    return union(results) if results else make(values)
 
 
 def split(value: Value) -> tuple[Path, Path]:
