@@ -574,7 +574,7 @@ def _unroll(m: Machine, node: ast.AST, values: list[Value], body: Callable[[Valu
     try:
         for value in values:
             m.path = before
-            body(value)
+            m.round(turn, lambda value=value: body(value))
     finally:
         m.breaks.pop()
         m.loops.pop()

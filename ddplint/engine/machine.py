@@ -320,6 +320,19 @@ class Machine:
             at -= 1
         return len(self.frames[at].chain)
 
+    def round(self, turn: facts.Loop, body: Callable[[], object]) -> None:
+        """One of several rounds that are run one by one: what it asks of its counter says nothing of the next."""
+        self._journals.append({})
+        try:
+            body()
+        finally:
+            journal = self._journals.pop()
+        for where, name, old in journal.values():
+            value = where.get(name)
+            _restore(where, name, old)
+            if value is not None:
+                self.write(where, name, _forget(value, turn.mark))
+
     def _count(self, node: ast.AST, turn: facts.Loop) -> None:
         """Give the names that the body of a loop counts up the value they have in any round."""
         for name in _counted(node):
