@@ -161,6 +161,7 @@ FAKE = "raise RuntimeError('torch was imported')\nclass DistributedDataParallel:
 def test_an_installed_torch_changes_nothing(
     command: Callable[..., Process], trees: Path, whole: dict[str, Found], tmp_path: Path
 ) -> None:
+    (tmp_path / ".git").mkdir()
     for module in ("", "nn", "nn/parallel", "utils", "utils/data", "utils/data/distributed", "distributed"):
         folder = tmp_path / "torch" / module
         folder.mkdir(exist_ok=True)
