@@ -108,7 +108,12 @@ def arguments(m: Machine, node: ast.Call) -> Arguments:
 def exact_elements(value: Value) -> list[Value] | None:
     """The elements of a list or tuple that is known one by one."""
     atom = value.only
-    if isinstance(atom, Obj) and atom.kind in ("list", "tuple") and not atom.notes.get("loose") and "*" not in atom.attrs:
+    if (
+        isinstance(atom, Obj)
+        and atom.kind in ("list", "tuple")
+        and not atom.notes.get("loose")
+        and "*" not in atom.attrs
+    ):
         return list(atom.attrs.values())
     return None
 
@@ -388,11 +393,15 @@ def instantiate_class_body(m: Machine, node: ast.ClassDef) -> Value:
 
 def _is_record(cls: Class) -> bool:
     named = any(isinstance(a, Lib) and a.name == "typing.NamedTuple" for b in cls.bases for a in b.atoms())
-    return named or any(
-        isinstance(a, Lib) and a.name.rsplit(".", 1)[-1] in ("dataclass", "define", "frozen", "s", "attrs")
-        for d in cls.decorators
-        for a in d.atoms()
-    ) or any(isinstance(a, Obj) and a.kind == "record decorator" for d in cls.decorators for a in d.atoms())
+    return (
+        named
+        or any(
+            isinstance(a, Lib) and a.name.rsplit(".", 1)[-1] in ("dataclass", "define", "frozen", "s", "attrs")
+            for d in cls.decorators
+            for a in d.atoms()
+        )
+        or any(isinstance(a, Obj) and a.kind == "record decorator" for d in cls.decorators for a in d.atoms())
+    )
 
 
 def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -> Value:
@@ -729,8 +738,10 @@ def _enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: li
         case Obj():
             return one(atom)
         case Sym():
-            hidden = "sync" in atom.text or "accum" in atom.text or any(
-                isinstance(part, Obj) and part.kind in ("ddp", "nosync") for part in atom.made_of
+            hidden = (
+                "sync" in atom.text
+                or "accum" in atom.text
+                or any(isinstance(part, Obj) and part.kind in ("ddp", "nosync") for part in atom.made_of)
             )
             if hidden:
                 m.around.append(Around("hidden", None, path))

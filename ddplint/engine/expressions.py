@@ -347,8 +347,14 @@ def _own_share(made_of: frozenset[Any], by_rank: bool) -> frozenset[Any]:
 def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:
     """A slice between literals of a list that is known one by one."""
     elements = exact_elements(base)
-    ends = [evaluate(m, part).constant() if part is not None else None for part in (bounds.lower, bounds.upper, bounds.step)]
-    if not elements or not all(end is None or (isinstance(end, int) and end is not True) for end in ends) or ends[2] == 0:
+    ends = [
+        evaluate(m, part).constant() if part is not None else None for part in (bounds.lower, bounds.upper, bounds.step)
+    ]
+    if (
+        not elements
+        or not all(end is None or (isinstance(end, int) and end is not True) for end in ends)
+        or ends[2] == 0
+    ):
         return None
     made = m.new(base.only.kind, node)  # type: ignore[union-attr]
     for number, value in enumerate(elements[slice(*ends)]):
@@ -430,7 +436,7 @@ def _element_of_each(m: Machine, thing: Obj, known: list[tuple[Case, Any]]) -> V
     """What ranks find in a container that look under literals of their own."""
     found = []
     for case, literal in known:
-        if (path := conjoin(m.path, (case,))):
+        if path := conjoin(m.path, (case,)):
             before, m.path = m.path, path
             found.append(under(element(m, thing, literal, const(literal)), (case,)))
             m.path = before
@@ -681,7 +687,12 @@ def imported(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
             continue
         if source is not None:
             ref = import_path(m, source)
-            value = m.choose(ref, lambda a, n=alias.name: module_member(m, a, n) if isinstance(a, ModuleRef) else one(Sym(f"{a.key}.{n}")))  # type: ignore[misc]
+            value = m.choose(
+                ref,
+                lambda a, n=alias.name: (
+                    module_member(m, a, n) if isinstance(a, ModuleRef) else one(Sym(f"{a.key}.{n}"))
+                ),
+            )  # type: ignore[misc]
         elif node.level:
             value = one(Sym(f"unreadable {node.module}.{alias.name}"))
         else:
@@ -752,7 +763,12 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
                 joined.attrs["*"] = one(source)
                 joined.notes["loose"] = True
         return one(joined)
-    if isinstance(op, ast.Mod) and isinstance(right, Obj) and right.kind in ("tuple", "dict") and isinstance(left, Const | Sym):
+    if (
+        isinstance(op, ast.Mod)
+        and isinstance(right, Obj)
+        and right.kind in ("tuple", "dict")
+        and isinstance(left, Const | Sym)
+    ):
         # what is put into a text, one by one
         return one(blend(name, [one(left), *right.attrs.values()]))
     if isinstance(op, ast.Div) and isinstance(left, Obj) and left.kind == "path":
@@ -973,7 +989,11 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
                 return NEVER, ALWAYS
             if isinstance(other, Const):
                 return (ALWAYS, NEVER) if other.value is None else (NEVER, ALWAYS)
-            if isinstance(other, Sym) and not other.opaque and any(not isinstance(p, facts.Load) for p in other.made_of):
+            if (
+                isinstance(other, Sym)
+                and not other.opaque
+                and any(not isinstance(p, facts.Load) for p in other.made_of)
+            ):
                 return NEVER, ALWAYS
             if isinstance(other, Sym) and _never_none(m, other):
                 return NEVER, ALWAYS

@@ -180,7 +180,8 @@ def _is_sampler(thing: Obj) -> bool:
         return thing.cls.name.endswith("Sampler")
     if isinstance(thing.cls, Class) and thing.kind == "instance":
         return any(isinstance(base, Lib) and base.name.endswith("Sampler") for base in thing.cls.mro()) or (
-            thing.cls.lookup("__iter__") is not None and thing.cls.lookup("__len__") is not None
+            thing.cls.lookup("__iter__") is not None
+            and thing.cls.lookup("__len__") is not None
             and "ampler" in thing.cls.name
         )
     return False
@@ -225,7 +226,9 @@ def _divides(atom: object, depth: int = 4) -> bool | None:
                                 return True
             return False
         if atom.kind in ("list", "tuple") and depth:
-            inner = [_divides(part, depth - 1) for v in atom.attrs.values() for part in v.atoms() if isinstance(part, Obj)]
+            inner = [
+                _divides(part, depth - 1) for v in atom.attrs.values() for part in v.atoms() if isinstance(part, Obj)
+            ]
             return True if True in inner else None if None in inner else False
         return None if atom.kind in ("namespace", "dp") else False
     return False

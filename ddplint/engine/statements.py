@@ -109,7 +109,11 @@ def _augment(m: Machine, node: ast.AugAssign) -> None:
             thing.notes["loose"] = True
         return
     value = binary(m, node.op, old, more)
-    if m.loops and all(isinstance(atom, Sym | Const) for atom in value.atoms()) and not isinstance(value.constant(), str):
+    if (
+        m.loops
+        and all(isinstance(atom, Sym | Const) for atom in value.atoms())
+        and not isinstance(value.constant(), str)
+    ):
         target = ast.unparse(node.target)
         taint = value.taint
         value = one(
@@ -190,7 +194,9 @@ def _with(m: Machine, items: list[ast.withitem], body: list[ast.stmt]) -> None:
 
 def _try(m: Machine, node: ast.Try) -> None:
     before = m.path
-    whole = any(_caught(handler) == {"AttributeError"} for handler in node.handlers) and _has_all_attributes(m, node.body)
+    whole = any(_caught(handler) == {"AttributeError"} for handler in node.handlers) and _has_all_attributes(
+        m, node.body
+    )
     m.block(node.body)
     arms: list[tuple[Path, Callable[[], None]]] = []
     finished = m.path

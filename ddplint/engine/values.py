@@ -504,7 +504,9 @@ def blend(operation: str, values: Iterable[Value], opaque: bool | None = None) -
 
 def spelled(value: Value) -> list[Value]:
     """What takes part in the text of a value: of a container, also its elements."""
-    inner = [v for atom in value.atoms() if isinstance(atom, Obj) and atom.kind in _CONTAINERS for v in atom.attrs.values()]
+    inner = [
+        v for atom in value.atoms() if isinstance(atom, Obj) and atom.kind in _CONTAINERS for v in atom.attrs.values()
+    ]
     return [value, *inner]
 
 

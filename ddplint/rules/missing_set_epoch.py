@@ -129,7 +129,9 @@ def _changes(epoch: Value) -> bool:
 def _seeded_by_loop(sampler: Obj) -> bool:
     args = sampler.notes.get("args")
     seed = sampler.attrs.get("seed")
-    values = [seed] if seed is not None else list(args.all()) if args is not None and isinstance(sampler.cls, Class) else []
+    values = (
+        [seed] if seed is not None else list(args.all()) if args is not None and isinstance(sampler.cls, Class) else []
+    )
     return any(isinstance(atom, Sym) and (atom.counter or "loop@" in atom.text) for v in values for atom in v.atoms())
 
 

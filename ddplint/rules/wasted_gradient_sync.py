@@ -73,7 +73,9 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         if quiet:
             return
         misspelt = [
-            t for t in program.trace.of(facts.Toggle) if t.wrapper is wrapper and "grad_sync" in t.name and t.name != _FLAG
+            t
+            for t in program.trace.of(facts.Toggle)
+            if t.wrapper is wrapper and "grad_sync" in t.name and t.name != _FLAG
         ]
         more = f" ('{misspelt[0].name}' is no attribute that torch reads; it is '{_FLAG}')" if misspelt else ""
         details = (
@@ -81,7 +83,9 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
             f"{place(found.step.site, found.site)}{more}",
             wrapped_at(wrapper, found.site),
         )
-        yield finding(SYMBOL, found.site, details, [found.step.site, *([wrapper.site] if wrapper.site else [])], branch=True)
+        yield finding(
+            SYMBOL, found.site, details, [found.step.site, *([wrapper.site] if wrapper.site else [])], branch=True
+        )
         return
     for region in regions:
         if not meets(region.path, path):
@@ -155,7 +159,9 @@ def _goes_over_wrappers(program: Program, loop: facts.Loop, own: list[facts.Forw
     return all(
         f.loops[-1] is loop
         and any(
-            other.module is not f.module and other.module.kind == "ddp" and (other.site, other.loops) == (f.site, f.loops)
+            other.module is not f.module
+            and other.module.kind == "ddp"
+            and (other.site, other.loops) == (f.site, f.loops)
             for other in program.trace.of(facts.Forward)
         )
         for f in own

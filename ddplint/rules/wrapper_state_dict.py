@@ -31,7 +31,12 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 yield finding(
                     SYMBOL,
                     state.site,
-                    ("Keys", "the state_dict() of the wrapper", wrapped_at(wrapper, state.site), place(save.site, state.site)),
+                    (
+                        "Keys",
+                        "the state_dict() of the wrapper",
+                        wrapped_at(wrapper, state.site),
+                        place(save.site, state.site),
+                    ),
                     [save.site, *([wrapper.site] if wrapper.site else [])],
                 )
             for wrapper, case in _wrappers(save.content, 3):
@@ -52,7 +57,12 @@ def _states(content: Value) -> list[facts.StateDict]:
             if isinstance(part, facts.StateDict):
                 found[part.index] = part
         for atom in value.atoms():
-            if isinstance(atom, Obj) and id(atom) not in seen and depth and atom.kind not in ("ddp", "module", "loader"):
+            if (
+                isinstance(atom, Obj)
+                and id(atom) not in seen
+                and depth
+                and atom.kind not in ("ddp", "module", "loader")
+            ):
                 seen.add(id(atom))
                 for state in atom.notes.get("states", ()):
                     found[state.index] = state

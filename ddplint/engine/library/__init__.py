@@ -1,0 +1,58 @@
+"""What torch, the standard library and their like do, as far as the rules need to know."""
+
+from __future__ import annotations
+
+from ddplint.engine.library import containers as containers
+from ddplint.engine.library import data as data
+from ddplint.engine.library import distributed as distributed
+from ddplint.engine.library import files as files
+from ddplint.engine.library import registry as registry
+from ddplint.engine.library.basics import classes, has, is_instance
+from ddplint.engine.library.contexts import decorated, enter_decorators
+from ddplint.engine.library.dispatch import call, call_object, method
+from ddplint.engine.library.environment import environment, in_environment
+from ddplint.engine.library.lookups import builtin, constant, star
+from ddplint.engine.library.making import (
+    attribute,
+    attribute_was_set,
+    born,
+    has_method,
+    holds,
+    initialise,
+    kind_of,
+    worth_making,
+)
+from ddplint.engine.library.networks import left_by_forward, scales_and_steps
+from ddplint.engine.library.options import option
+
+__all__ = [
+    "attribute",
+    "attribute_was_set",
+    "born",
+    "builtin",
+    "call",
+    "call_object",
+    "classes",
+    "constant",
+    "containers",
+    "data",
+    "decorated",
+    "distributed",
+    "enter_decorators",
+    "environment",
+    "files",
+    "has",
+    "has_method",
+    "holds",
+    "in_environment",
+    "initialise",
+    "is_instance",
+    "kind_of",
+    "left_by_forward",
+    "method",
+    "option",
+    "registry",
+    "scales_and_steps",
+    "star",
+    "worth_making",
+]

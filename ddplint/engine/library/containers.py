@@ -1,0 +1,353 @@
+"""Iterables and containers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ddplint.engine import facts
+from ddplint.engine.calls import Arguments, draw, exact_elements, iterate
+from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Key, conjoin, disjoin, fact
+from ddplint.engine.library.registry import first_argument, handles, is_loader, iterable
+from ddplint.engine.machine import Machine
+from ddplint.engine.values import NONE, Atom, Class, Obj, Sym, Value, blend, boolean, const, one, split, under, union
+
+
+@handles("copy.deepcopy", "copy.copy")
+def _copy(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    copied = []
+    for case, atom in first_argument(args).alternatives:
+        if isinstance(atom, Obj):
+            twin = m.new(atom.kind, atom.site, atom.cls)
+            twin.attrs.update(atom.attrs)
+            twin.notes.update({k: v for k, v in atom.notes.items() if k not in ("chain", "loops", "worker")})
+            twin.notes["copy of"] = atom
+            if atom.kind == "ddp":
+                inner = (
+                    [a for a in atom.attrs["module"].atoms() if isinstance(a, Obj)] if "module" in atom.attrs else []
+                )
+                if inner:
+                    inner_twin = m.new(inner[0].kind, inner[0].site, inner[0].cls)
+                    inner_twin.attrs.update(inner[0].attrs)
+                    twin.attrs["module"] = one(inner_twin)
+            copied.append((case, twin))
+        else:
+            copied.append((case, atom))  # type: ignore[arg-type]
+    return Value(tuple(copied)) if copied else NONE  # type: ignore[arg-type]
+
+
+@handles("builtins.enumerate")
+def _enumerate(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    source = first_argument(args)
+
+    def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
+        def step(element: Value) -> None:
+            mark = m.loops[-1].mark if m.loops else ""
+            pair = m.new("tuple", spot)
+            pair.attrs["[0]"] = one(Sym(f"number {mark}", counter=True, opaque=False))
+            pair.attrs["[1]"] = element
+            body(one(pair))
+
+        iterate(m, where, spot, source, step)
+
+    return iterable(m, node, drive)
+
+
+@handles("builtins.zip")
+def _zip(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    sources = args.positional
+    if args.rest or not sources:
+        return one(blend("zip", args.all()))
+
+    def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
+        lead = next((i for i, s in enumerate(sources) if any(is_loader(a) for a in s.atoms())), 0)
+        others: dict[int, Value] = {}
+        for number, source in enumerate(sources):
+            if number != lead:
+                for atom in source.atoms():
+                    if is_loader(atom):
+                        m.record(facts.Iterate, spot, loader=atom, grad=m.grad)
+                others[number] = draw(m, source)
+
+        def step(element: Value) -> None:
+            row = m.new("tuple", spot)
+            for number in range(len(sources)):
+                row.attrs[f"[{number}]"] = element if number == lead else others[number]
+            body(one(row))
+
+        iterate(m, where, spot, sources[lead], step)
+
+    return iterable(m, node, drive)
+
+
+@handles(
+    "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm", "tqdm.rich.tqdm", "rich.progress.track",
+    "itertools.islice", "tqdm.tqdm_notebook", "tqdm.asyncio.tqdm", "tqdm.autonotebook.tqdm",
+)  # fmt: skip
+def _through(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    source = args.get(0, "iterable", "sequence")
+    if source is None:
+        return one(Sym("progress bar", opaque=False))
+    if "tqdm" in name and not any(isinstance(a, Obj) for a in source.atoms()):
+        return source
+    return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body))
+
+
+@handles("itertools.cycle", "itertools.repeat")
+def _cycle(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    source = first_argument(args)
+    if name == "itertools.repeat":
+        return iterable(m, node, lambda m, where, spot, body: m.loop(where, lambda turn: body(source) and None))
+
+    def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
+        _replayed(m, source, spot, "itertools.cycle")
+        element = draw(m, source)
+        over = frozenset(a for a in source.atoms() if isinstance(a, Obj) and a.kind == "loader")
+        m.loop(where, lambda turn: body(element) and None, over=over)
+
+    return iterable(m, node, drive)
+
+
+def _replayed(m: Machine, source: Value, spot: ast.AST, how: str) -> None:
+    for atom in source.atoms():
+        if is_loader(atom):
+            m.record(facts.Iterate, spot, loader=atom, grad=m.grad, replay=how)
+
+
+@handles("itertools.chain", "itertools.chain.from_iterable")
+def _chain(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    sources = args.positional
+
+    def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
+        for source in sources:
+            if name.endswith("from_iterable"):
+                iterate(m, where, spot, source, lambda element: iterate(m, where, spot, element, body))
+            else:
+                iterate(m, where, spot, source, body)
+
+    return iterable(m, node, drive)
+
+
+@handles("builtins.any", "builtins.all")
+def _any(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    elements = exact_elements(first_argument(args))
+    if elements is None:
+        return one(blend(name, args.all(), opaque=False))
+    every, some = (NEVER, ALWAYS) if name == "builtins.any" else (ALWAYS, NEVER)
+    for element in elements:
+        yes, no = split(element)
+        every = disjoin(every, yes) if name == "builtins.any" else conjoin(every, yes)
+        some = conjoin(some, no) if name == "builtins.any" else disjoin(some, no)
+    return boolean(every, some)
+
+
+@handles("builtins.map", "builtins.filter")
+def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    from ddplint.engine.calls import apply
+
+    if len(args.positional) < 2:
+        return one(Sym(name))
+    function, source = args.positional[:2]
+    keeps = name == "builtins.filter"
+
+    def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
+        def step(element: Value) -> None:
+            result = apply(m, function, Arguments([element]), spot)
+            body(element if keeps else result)
+
+        iterate(m, where, spot, source, step)
+
+    return iterable(m, node, drive)
+
+
+@handles("builtins.iter")
+def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    from ddplint.engine.calls import apply
+    from ddplint.engine.expressions import method as project_method
+
+    def of(atom: Atom) -> Value:
+        if is_loader(atom) and isinstance(atom, Obj) and project_method(atom, "__iter__") is None:
+            if node is not None:
+                m.record(facts.Iterate, node, loader=atom, grad=m.grad)
+            return one(m.new("iterator", node, source=one(atom), element=draw(m, one(atom))))
+        if isinstance(atom, Obj) and isinstance(atom.cls, Class):
+            own = project_method(atom, "__iter__")
+            if own is not None:
+                return apply(m, own, Arguments(), node)
+        if isinstance(atom, Obj) and atom.kind in ("generator", "iterable", "iterator"):
+            return one(atom)
+        if isinstance(atom, Sym):
+            return one(Sym(f"iterator of {atom.text[:80]}", atom.ranked, False, atom.opaque, atom.made_of))
+        return one(m.new("iterator", node, source=one(atom), element=draw(m, one(atom))))
+
+    return m.choose(first_argument(args), of)
+
+
+@handles("builtins.next")
+def _next(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    drawn = draw(m, first_argument(args))
+    if len(args.positional) < 2:
+        return drawn
+    turn = m.loops[-1].mark if m.loops else ""
+    ended = Key(f"{first_argument(args).key} has ended {turn}")
+    return union([under(drawn, fact(ended, False)), under(args.positional[1], fact(ended, True))])
+
+
+@handles(
+    "builtins.list", "builtins.set", "builtins.sorted", "builtins.reversed", "builtins.frozenset", "collections.deque"
+)
+def collected(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    if not args.positional:
+        return one(m.new("list" if "set" not in name else "set", node))
+    source = args.positional[0]
+    atom = source.only
+    if name == "builtins.reversed" or (isinstance(atom, Obj) and atom.kind == "range"):
+        return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body))
+    if isinstance(atom, Obj) and atom.kind in ("list", "tuple", "set"):
+        made = m.new("tuple" if name == "builtins.tuple" else "list", node)
+        made.attrs.update(atom.attrs)
+        made.notes["loose"] = atom.notes.get("loose", False)
+        return one(made)
+    made = m.new("list", node, loose=True)
+    spot = node if node is not None else ast.Pass()
+    _replayed(m, source, spot, "list")
+    for loader in source.atoms():
+        if isinstance(loader, Obj) and loader.kind == "loader":
+            made.attrs["*"] = draw(m, one(loader))
+            return one(made)
+    if isinstance(atom, Obj) and atom.kind in ("iterable", "generator", "dict"):
+        drawn: list[Value] = []
+        iterate(m, spot, spot, source, lambda element: drawn.append(element))
+        if drawn:
+            made.attrs["*"] = union(drawn)
+        return one(made)
+    element = draw(m, source)
+    made.attrs["*"] = element
+    if source.per_rank:
+        return one(Sym(f"list of {source.key}", True, False, source.opaque, source.taint))
+    return one(made)
+
+
+@handles("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "easydict.EasyDict",
+          "ml_collections.ConfigDict")  # fmt: skip
+def _dict(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    from ddplint.engine.expressions import item as item_of
+    from ddplint.engine.expressions import merge_dict, set_element
+
+    made = m.new("dict", node)
+    if name == "collections.defaultdict":
+        made.notes["loose"] = True
+    elif args.positional:
+        source = args.positional[0]
+        atom = source.only
+        if isinstance(atom, Obj) and atom.kind in ("iterable", "list", "generator"):
+
+            def put(pair: Value) -> None:
+                set_element(m, made, item_of(m, pair, const(0)), item_of(m, pair, const(1)))
+
+            spot = node if node is not None else ast.Pass()
+            iterate(m, spot, spot, source, put)
+        else:
+            merge_dict(m, made, source)
+    for key, value in args.keywords.items():
+        made.attrs[f"[{key!r}]"] = value
+    for value in args.more:
+        merge_dict(m, made, value)
+        made.notes["loose"] = True
+    return one(made)
+
+
+def loose_list(m: Machine, node: ast.AST | None, values: list[Value]) -> Value:
+    made = m.new("list", node, loose=True)
+    made.attrs["*"] = union(values)
+    return one(made)
+
+
+def dict_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    from ddplint.engine.expressions import element, merge_dict, set_element
+
+    if name in ("get", "pop", "setdefault") and args.positional:
+        index = args.positional[0]
+        literal = index.constant()
+        default = args.positional[1] if len(args.positional) > 1 else NONE
+        if literal is not ... and f"[{literal!r}]" in me.attrs:
+            return element(m, me, literal, index)
+        if literal is not ... and not me.notes.get("loose"):
+            if name == "setdefault":
+                set_element(m, me, index, default)
+            return default
+        found = element(m, me, literal, index)
+        if name == "setdefault":
+            set_element(m, me, index, default)
+            found = union([found, default])
+        return found if found.opaque else union([found, default])
+    if name == "update":
+        for value in args.positional:
+            merge_dict(m, me, value)
+        for key, value in args.keywords.items():
+            m.write(me.attrs, f"[{key!r}]", value)
+        return NONE
+    if name == "copy":
+        return _copy(m, name, Arguments([one(me)]), node)
+    names = [key for key in me.attrs if key.startswith("[")]
+    loose = me.notes.get("loose") or "*" in me.attrs
+    if name in ("keys", "values", "items"):
+        made = m.new("list", node, loose=bool(loose))
+        for number, key in enumerate(names):
+            made.attrs[f"[{number}]"] = entry_value(m, name, _key_value(key), me.attrs[key].within(m.path), node)
+        if loose:
+            states = frozenset(facts.KeyOf(state) for state in me.notes.get("states", ()))
+            anything = me.attrs.get("*") or one(
+                Sym(f"value of {me.key}", made_of=frozenset(facts.PartOf(s) for s in me.notes.get("states", ())))
+            )
+            key_value = one(Sym(f"key of {me.key}", opaque=False, made_of=states))
+            made.attrs["*"] = entry_value(m, name, key_value, anything, node)
+        if len(names) > 8:
+            made.notes["loose"] = True
+        return one(made)
+    return one(Sym(f"{me.key}.{name}"))
+
+
+def entry_value(m: Machine, name: str, key: Value, value: Value, node: ast.AST | None) -> Value:
+    if name == "keys":
+        return key
+    if name == "values":
+        return value
+    pair = m.new("tuple", node)
+    pair.attrs["[0]"], pair.attrs["[1]"] = key, value
+    return one(pair)
+
+
+def _key_value(name: str) -> Value:
+    try:
+        return const(ast.literal_eval(name[1:-1]))
+    except (ValueError, SyntaxError):
+        return one(Sym(name))
+
+
+def list_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    from ddplint.engine.expressions import element
+
+    if name in ("append", "add", "appendleft", "insert", "extend", "update"):
+        value = args.positional[-1] if args.positional else NONE
+        if name in ("extend", "update"):
+            value = draw(m, value)
+        in_loop = any(loop.repeats for loop in m.loops[len(me.notes.get("loops", ())) :])
+        if name == "append" and not in_loop and not me.notes.get("loose"):
+            m.write(me.attrs, f"[{len(me.attrs)}]", value)
+            return NONE
+        old = me.attrs.get("*")
+        m.write(me.attrs, "*", union([old, value]) if old is not None else value)
+        me.notes["loose"] = True
+        if any(key.per_rank and key != LOST for case in m.path for key, _ in case.facts):
+            me.notes["per_rank"] = True
+        return NONE
+    if name in ("pop", "popleft"):
+        return element(m, me, ..., one(Sym("index")))
+    if name == "copy":
+        return _copy(m, name, Arguments([one(me)]), node)
+    if name in ("sort", "reverse", "clear", "remove", "discard"):
+        return NONE
+    if name == "_asdict":
+        return one(me)
+    return one(Sym(f"{me.key}.{name}", opaque=False))

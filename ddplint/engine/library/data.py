@@ -1,0 +1,132 @@
+"""Loaders, samplers, data sets and generators of random numbers."""
+
+from __future__ import annotations
+
+import ast
+
+from ddplint.engine import facts
+from ddplint.engine.calls import Arguments, exact_elements
+from ddplint.engine.library.containers import iterator_of
+from ddplint.engine.library.making import initialise
+from ddplint.engine.library.registry import first_argument, handles, place_of
+from ddplint.engine.machine import Machine
+from ddplint.engine.names import DATA_LOADER, DISTRIBUTED_SAMPLER
+from ddplint.engine.values import NONE, Lib, Obj, Sym, Value, blend, one
+
+
+@handles(DATA_LOADER)
+def _loader(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    made = m.new("loader", node, Lib(DATA_LOADER), args=args)
+    initialise(m, made, args, node)
+    return one(made)
+
+
+@handles(DISTRIBUTED_SAMPLER)
+def _sampler(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    made = m.new("sampler", node, Lib(DISTRIBUTED_SAMPLER), args=args)
+    initialise(m, made, args, node)
+    return one(made)
+
+
+@handles(
+    "torch.utils.data.RandomSampler",
+    "torch.utils.data.SequentialSampler",
+    "torch.utils.data.SubsetRandomSampler",
+    "torch.utils.data.WeightedRandomSampler",
+    "torch.utils.data.BatchSampler",
+)
+def _plain_sampler(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    made = m.new("instance", node, Lib(name), args=args)
+    generator = args.get(1 if "Subset" in name else 3, "generator")
+    made.notes["repeats draws"] = _repeats_draws(name, args)
+    given = [value for value in args.all() if value is not generator or made.notes["repeats draws"]]
+    made.notes["per_rank"] = any(value.per_rank for value in given if not value.counter)
+    first = args.get(0, "sampler", "data_source", "indices", "weights")
+    if first is not None:
+        made.attrs["sampler" if name.endswith("BatchSampler") else "source"] = first
+    return one(made)
+
+
+def _repeats_draws(name: str, args: Arguments) -> bool:
+    """Whether the sampler may draw with replacement, so that seeds of their own make the ranks' draws differ."""
+    if name.endswith("WeightedRandomSampler"):
+        replacement = args.get(2, "replacement")
+        return replacement is None or replacement.constant() is not False
+    replacement = args.get(1, "replacement") if name.endswith(".RandomSampler") else None
+    return replacement is not None and replacement.constant() is not False
+
+
+@handles("torch.utils.data.random_split")
+def _random_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    generator = args.get(2, "generator")
+    if node is not None:
+        m.record(facts.Draw, node, how="random_split", generator=generator, what=first_argument(args))
+    lengths = exact_elements(args.positional[1]) if len(args.positional) > 1 else None
+    made = m.new("list", node)
+    for number in range(len(lengths) if lengths else 3):
+        part = blend(f"part {number} of", [first_argument(args)])
+        made.attrs[f"[{number}]"] = one(Sym(part.text, part.ranked, False, part.opaque, part.made_of))
+    return one(made)
+
+
+@handles("datasets.load_dataset", "datasets.load_from_disk")
+def _load_dataset(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(blend(f"{name}@{place_of(node)}", args.all(), opaque=False))
+
+
+@handles("torch.randperm")
+def _randperm(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    generator = args.get(None, "generator")
+    if node is not None:
+        m.record(facts.Draw, node, how="randperm", generator=generator, what=first_argument(args))
+    return one(blend("randperm", args.positional, opaque=False))
+
+
+@handles("torch.manual_seed", "random.seed", "numpy.random.seed")
+def _seed(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    if node is not None:
+        m.record(facts.Seed, node, generator=None, seed=first_argument(args))
+    return one(Sym("generator", opaque=False))
+
+
+@handles("torch.Generator")
+def _generator(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(m.new("rng", node, Lib(name)))
+
+
+def loader_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    if name == "__iter__":
+        return iterator_of(m, name, Arguments([one(me)]), node)
+    if name == "set_epoch":
+        return NONE
+    if name == "__len__":
+        return one(Sym(f"len({me.key})", counter=True, opaque=False))
+    return None
+
+
+def sampler_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    if name == "set_epoch":
+        if node is not None:
+            m.record(facts.SetEpoch, node, sampler=me, epoch=first_argument(args))
+        return NONE
+    if name in ("__iter__", "__len__"):
+        return one(Sym(f"{me.key}.{name}", ranked=True, opaque=False))
+    if name in ("state_dict", "load_state_dict"):
+        return one(Sym(f"{me.key}.{name}", opaque=False))
+    return None
+
+
+def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    if name == "manual_seed":
+        if node is not None:
+            m.record(facts.Seed, node, generator=me, seed=first_argument(args))
+        if first_argument(args).per_rank:
+            me.notes["per_rank"] = True
+        return one(me)
+    return one(Sym(f"{me.key}.{name}", me.per_rank, opaque=False))
+
+
+def instance_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    if name == "set_epoch" and node is not None:
+        m.record(facts.SetEpoch, node, sampler=me, epoch=first_argument(args))
+    return None

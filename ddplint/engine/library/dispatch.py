@@ -1,0 +1,359 @@
+"""Which stand-in a call or a method of a library goes to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ddplint.engine import facts
+from ddplint.engine.calls import UNSEEN, Arguments, call_back, draw, escape, given_parser, opaque_call
+from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
+from ddplint.engine.library.basics import text_method
+from ddplint.engine.library.containers import dict_method, entry_value, list_method, loose_list
+from ddplint.engine.library.contexts import context_method, decorated, stack_method
+from ddplint.engine.library.data import instance_method, loader_method, rng_method, sampler_method
+from ddplint.engine.library.distributed import COLLECTIVES, collective, thread_method
+from ddplint.engine.library.environment import environ_method
+from ddplint.engine.library.files import file_method, path_method, record_write
+from ddplint.engine.library.making import born, initialise
+from ddplint.engine.library.networks import (
+    backward,
+    dispatch_method,
+    forward,
+    is_step,
+    library_module,
+    module_method,
+    optimizer_method,
+    script_method,
+)
+from ddplint.engine.library.options import parser_method
+from ddplint.engine.library.registry import (
+    CALLS,
+    DATA_ROOTS,
+    DIFFERS,
+    IN_SIGHT,
+    OPTIMIZER,
+    WITH_OPTIMIZERS,
+    first_argument,
+    iterable,
+    known_library,
+    place_of,
+)
+from ddplint.engine.machine import Machine
+from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE
+from ddplint.engine.values import (
+    NONE,
+    TRUE,
+    Atom,
+    Bound,
+    Class,
+    Const,
+    Func,
+    Lib,
+    Obj,
+    Super,
+    Sym,
+    Value,
+    blend,
+    one,
+    under,
+    union,
+)
+
+
+def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """A call of a library's function or class."""
+    handler = CALLS.get(name)
+    if handler is not None:
+        return handler(m, name, args, node)
+    root = name.split(".", 1)[0]
+    owner, _, last = name.rpartition(".")
+    if owner in (DDP, DISTRIBUTED_SAMPLER, MODULE) and args.positional and not last.startswith("__"):
+        rest = Arguments(args.positional[1:], args.keywords, args.rest, args.more)
+        return m.choose(args.positional[0], lambda me: method(m, me, last, rest, node))
+    if name.startswith("torch.distributed.") and last in COLLECTIVES:
+        return collective(m, name, args, node)
+    if name.startswith("torch.nn.") and last[:1].isupper() and "functional" not in name and "init" not in name:
+        return library_module(m, name, args, node)
+    if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
+        return one(m.new("optimizer", node, Lib(name)))
+    if root in WITH_OPTIMIZERS and OPTIMIZER.search(last):
+        return one(m.new("optimizer", node, Lib(name)))
+    if name.startswith(("torchvision.models.", "timm.create_model", "timm.models.")) or last == "from_pretrained":
+        made = m.new("module", node, Lib(name))
+        born(m, made)
+        return one(made)
+    if last in ("save_file", "save_model") and root == "safetensors":
+        return record_write(m, "safetensors", args.get(1, "filename"), args.get(0, "tensors", "model"), node)
+    if root == "accelerate" or root in ("lightning", "pytorch_lightning", "deepspeed", "ignite", "horovod", "fabric"):
+        escape(m, args, node)
+        if (parser := given_parser(args)) is not None:
+            return parser
+        return one(Sym(f"{name} result", made_of=frozenset({UNSEEN, "framework"})))
+    if root not in IN_SIGHT:
+        return opaque_call(m, Lib(name), args, node)
+    for value in args.all():
+        for atom in value.atoms():
+            if isinstance(atom, Func | Bound) and last in ("run", "apply", "map", "submit"):
+                call_back(m, atom, node)
+    given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
+    ranked = any(v.per_rank for v in given) or last in DIFFERS
+    result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
+    kept = frozenset(p for p in result.made_of if not (isinstance(p, Obj) and p.kind in ("optimizer",)))
+    return one(Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept))
+
+
+def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
+    from ddplint.engine.calls import apply
+    from ddplint.engine.expressions import method as project_method
+
+    match thing.kind:
+        case "ddp" | "dp" | "module":
+            return forward(m, thing, args, node)
+        case "record":
+            made = m.new("tuple", node)
+            for number, name in enumerate(thing.notes["fields"]):
+                value = args.get(number, name)
+                if value is not None:
+                    made.attrs[f"[{number}]"] = value
+                    made.attrs[name] = value
+            return one(made)
+        case "context":
+            if thing.notes.get("name") == "grad" and args.positional:
+                return decorated(m, one(thing), args.positional[0])
+            return one(thing)
+        case "nosyncer":
+            return one(m.new("nosync", thing.site, wrapper=thing.notes["wrapper"]))
+        case "identity decorator" | "record decorator":
+            return first_argument(args)
+        case "script":
+            return one(blend("script", args.all()))
+        case "dispatch":
+            return _dispatch(m, thing, args, node)
+        case _:
+            if (caller := project_method(thing, "__call__")) is not None:
+                return apply(m, caller, args, node)
+            return opaque_call(m, thing, args, node)
+
+
+def _dispatch(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
+    """A call of a ``functools.singledispatch`` function: each of its arms may be meant, the first where no other is."""
+    from ddplint.engine.calls import call_function
+
+    first, *others = thing.notes["arms"]
+    results: list[Value] = []
+    arms: list[tuple[Path, Callable[[], None]]] = []
+    rest: Path = ALWAYS
+    for number, func in enumerate([*others, first]):
+        key = Key(f"{first_argument(args).key} goes to arm {number} of {first.key}")
+        assumed = conjoin(rest, fact(key, True)) if func is not first else rest
+
+        def run(func: Func = func, assumed: Path = assumed) -> None:
+            results.append(under(call_function(m, func, args, node), assumed))
+
+        arms.append((assumed, run))
+        rest = conjoin(rest, fact(key, False))
+    m.fork(arms)
+    return union(results) if results else NONE
+
+
+def method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """A method of something that is not the project's."""
+    if name == "join" and isinstance(me, Const | Sym) and len(args.positional) == 1:
+        args = Arguments([*args.positional, draw(m, args.positional[0])])
+    match me:
+        case Super(owner, thing):
+            return _super_method(m, owner, thing, name, args, node)
+        case Obj():
+            return _object_method(m, me, name, args, node)
+        case Sym():
+            return _sym_method(m, me, name, args, node)
+        case Const(str() as text):
+            return text_method(me, text, name, args)
+        case _:
+            return one(blend(f"{me.key}.{name}", args.all(), opaque=False))
+
+
+def _super_method(m: Machine, owner: Class, me: Atom, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    if not isinstance(me, Obj):
+        return one(Sym(f"super.{name}"))
+    if name == "__init__":
+        if not me.notes.get("initialised"):
+            initialise(m, me, args, node)
+        return NONE
+    if name == "__iter__" and me.kind == "loader":
+
+        def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
+            from ddplint.engine.calls import batch_of
+
+            m.record(facts.Iterate, spot, loader=me, grad=m.grad)
+            m.loop(where, lambda turn: body(batch_of(me)) and None, over=frozenset({me}))
+
+        return iterable(m, node, drive)
+    if name == "__getattr__":
+        return one(Sym(f"attribute of {me.key}"))
+    return _object_method(m, me, name, args, node, inherited=True)
+
+
+def _object_method(
+    m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None, inherited: bool = False
+) -> Value:
+    kind = me.kind
+    if kind in ("module", "ddp", "dp"):
+        found = module_method(m, me, name, args, node)
+        if found is not None:
+            return found
+    handler = _OBJECT_METHODS.get(kind)
+    if handler is not None:
+        found = handler(m, me, name, args, node)
+        if found is not None:
+            return found
+    if name in ("save_pretrained",):
+        return record_write(m, "save_pretrained", args.get(0, "save_directory"), one(me), node)
+    if kind in ("instance", "module", "loader", "sampler") and not known_library(me):
+        return opaque_call(m, Bound(me, name, None), args, node)
+    result = blend(f"{me.key}.{name}", args.all(), opaque=False)
+    return one(Sym(result.text, result.ranked, result.counter, kind in ("instance", "script"), result.made_of))
+
+
+_OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
+    "loader": loader_method,
+    "thread": thread_method,
+    "sampler": sampler_method,
+    "optimizer": optimizer_method,
+    "file": file_method,
+    "buffer": file_method,
+    "path": path_method,
+    "parser": parser_method,
+    "dict": dict_method,
+    "list": list_method,
+    "tuple": list_method,
+    "set": list_method,
+    "stack": stack_method,
+    "context": context_method,
+    "nosync": context_method,
+    "environ": environ_method,
+    "rng": rng_method,
+    "script": script_method,
+    "instance": instance_method,
+    "dispatch": dispatch_method,
+}
+
+
+_CUTS = {"replace", "removeprefix", "lstrip", "partition", "split", "sub", "strip", "rsplit", "rpartition"}
+
+
+_WRITERS = {
+    "pandas": frozenset({"to_csv", "to_excel", "to_json", "to_pickle", "to_parquet", "to_feather"}),
+    "matplotlib": frozenset({"savefig"}),
+}
+
+
+"""Methods of what a library made that write a file."""
+
+
+_OF_TEXT = frozenset(
+    [
+        "format",
+        "lower",
+        "upper",
+        "title",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "zfill",
+        "encode",
+        "decode",
+        "split",
+        "rsplit",
+        "joinpath",
+        "with_suffix",
+        "with_name",
+        "with_stem",
+        "expanduser",
+        "resolve",
+        "absolute",
+        "as_posix",
+    ]
+)
+
+
+"""Methods of texts and paths: what they give is made of what they are given, and of nothing else."""
+
+
+_CUTS_GRAPH = frozenset(
+    {"detach", "item", "numpy", "tolist", "detach_", "size", "dim", "numel", "type", "requires_grad_"}
+)
+
+
+def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    text = me.text.lower()
+    if name == "backward" and node is not None:
+        if me.made_of:
+            backward(m, node, me.made_of)
+        elif args.positional and any(isinstance(p, facts.Forward) for p in args.positional[0].taint):
+            if "framework" not in me.made_of:
+                backward(m, node, args.positional[0].taint)
+        return NONE
+    if name == "step" and node is not None and is_step(text, args):
+        m.record(facts.Step, node, optimizer=args.positional[0] if args.positional else one(me))
+        return one(Sym(f"{me.text[:80]}.step()", opaque=False))
+    if name == "save_pretrained":
+        return record_write(m, "save_pretrained", args.get(0, "save_directory"), one(me), node)
+    if (root := me.text.split(".", 1)[0]) in _WRITERS and name in _WRITERS[root] and "mode" not in args.keywords:
+        return record_write(
+            m, f"{root} {name}", args.get(0, "fname", "path_or_buf", "excel_writer", "path"), one(me), node
+        )
+    if name == "set_epoch" and node is not None:
+        for part in me.made_of:
+            if isinstance(part, Obj) and part.kind in ("loader", "sampler"):
+                m.record(facts.Escape, node, thing=part)
+        return NONE
+    states = [part for part in me.made_of if isinstance(part, facts.StateDict)]
+    if states and name in ("items", "keys", "values"):
+        key = one(Sym(f"key of {me.text}", opaque=False, made_of=frozenset(facts.KeyOf(s) for s in states)))
+        part = one(Sym(f"part of {me.text}", opaque=False, made_of=frozenset(facts.PartOf(s) for s in states)))
+        return loose_list(m, node, [entry_value(m, name, key, part, node)])
+    made_of = me.made_of
+    if name == "startswith" and args.positional:
+        start = args.positional[0].constant()
+        keys = [part for part in made_of if isinstance(part, facts.KeyOf)]
+        if (
+            keys
+            and isinstance(start, str)
+            and "module.".startswith(start)
+            and all(k.state.module.kind == "ddp" for k in keys)
+        ):
+            return TRUE
+    if name in _CUTS:
+        made_of = frozenset(part for part in made_of if not isinstance(part, facts.KeyOf))
+    elif name in _CUTS_GRAPH:
+        made_of = frozenset(part for part in made_of if not isinstance(part, facts.Forward))
+    if name == "update":
+        for value in args.positional:
+            given = value.only
+            if isinstance(given, Obj) and given.kind == "dict":
+                for key, entry in given.attrs.items():
+                    if key.startswith("['"):
+                        m.write(m.sym_attrs, f"{me.text}{key}", entry)
+        if states:
+            return NONE
+    if name in ("get", "pop", "copy") and any(isinstance(part, facts.Load) for part in made_of):
+        pass  # an entry of what a file holds
+    elif me.opaque and name not in _OF_TEXT and not any(isinstance(part, facts.Forward | Obj) for part in made_of):
+        return opaque_call(m, Sym(f"{me.text[:80]}.{name}", me.ranked, False, True, made_of), args, node)
+    result = blend(f"{me.text[:80]}.{name}", [one(me), *args.all()] if not args.all() else args.all(), opaque=me.opaque)
+    taint = made_of | frozenset(
+        p for value in args.all() for p in value.taint if name not in _CUTS_GRAPH or not isinstance(p, facts.Forward)
+    )
+    ranked = me.ranked or (result.ranked and name not in _PLACES)
+    return one(Sym(result.text, ranked, me.counter and not taint, me.opaque, taint))
+
+
+_PLACES = frozenset({"to", "cuda", "xpu", "npu", "new_tensor", "record_stream"})
+
+
+"""Methods whose argument says where a tensor lies, not what it holds."""

@@ -1,0 +1,140 @@
+"""torch.distributed and the starting of processes."""
+
+from __future__ import annotations
+
+import ast
+
+from ddplint.engine import facts
+from ddplint.engine.calls import Arguments, exact_elements
+from ddplint.engine.library.environment import LOCAL, RANKS, SIZE
+from ddplint.engine.library.registry import handles
+from ddplint.engine.machine import Machine
+from ddplint.engine.values import NONE, TRUE, Bound, Func, Lib, Obj, Sym, Value, one, union
+
+COLLECTIVES = {
+    "barrier", "all_reduce", "all_gather", "broadcast", "reduce", "gather", "scatter", "reduce_scatter", "all_to_all",
+    "all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list", "all_gather_into_tensor",
+    "reduce_scatter_tensor", "monitored_barrier", "all_to_all_single", "all_reduce_coalesced",
+}  # fmt: skip
+
+
+def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    last = name.rsplit(".", 1)[-1]
+    group = args.get({"barrier": 0, "all_reduce": 2, "all_gather": 2, "broadcast": 2, "reduce": 3}.get(last), "group")
+    tensors = union(args.positional[:2]) if args.positional else NONE
+    if node is not None:
+        m.record(facts.Collective, node, name=last, tensors=tensors, group=group)
+    if last == "scatter_object_list" and args.positional:
+        for atom in args.positional[0].atoms():
+            if isinstance(atom, Obj) and atom.kind == "list":
+                m.write(atom.attrs, "[0]", one(Sym("scattered part", ranked=True, made_of=tensors.taint)))
+    return one(Sym(f"{last} handle", opaque=False))
+
+
+@handles("torch.distributed.get_rank")
+def _get_rank(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    group = args.get(0, "group")
+    if group is not None and group.constant() is not None:
+        return one(Sym(f"rank in {group.key}", ranked=True, opaque=False))
+    return one(RANKS)
+
+
+@handles("torch.distributed.get_node_local_rank")
+def _local(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(LOCAL)
+
+
+@handles("torch.distributed.get_world_size")
+def _world(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(SIZE)
+
+
+@handles(
+    "torch.distributed.is_initialized",
+    "torch.distributed.is_available",
+    "torch.distributed.is_torchelastic_launched",
+    "torch.distributed.is_nccl_available",
+)
+def _true(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return TRUE
+
+
+@handles("torch.cuda.is_available")
+def _cuda(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(Sym("cuda is available", opaque=False))
+
+
+@handles("torch.cuda.device_count")
+def _devices(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(Sym("device count", opaque=False))
+
+
+@handles("torch.distributed.new_group", "torch.distributed.split_group")
+def _group(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(m.new("group", node, Lib(name)))
+
+
+@handles(
+    "torch.multiprocessing.spawn",
+    "torch.multiprocessing.start_processes",
+    "torch.multiprocessing.spawn.spawn",
+    "torch.multiprocessing.spawn.start_processes",
+)
+def _spawn(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    target = args.get(0, "fn")
+    given = args.get(1, "args")
+    passed = exact_elements(given) if given is not None else []
+    _start(m, target, [one(LOCAL), *(passed or [])], node, rest=[given] if passed is None and given else [])
+    return NONE
+
+
+@handles("torch.multiprocessing.Process", "multiprocessing.Process", "multiprocessing.context.Process")
+def _process(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    target, given = args.get(1, "target"), args.get(3, "args")
+    passed = exact_elements(given) if given is not None else []
+    if target is not None and any(isinstance(a, Func | Bound) for a in target.atoms()):
+        ranked = [one(LOCAL) if value.counter else value for value in passed or []]
+        if any(value.counter for value in passed or []):
+            _start(m, target, ranked, node)
+        else:
+            apply_quietly(m, target, ranked, node)
+    return one(Sym("process", opaque=False))
+
+
+def _start(
+    m: Machine, target: Value | None, passed: list[Value], node: ast.AST | None, rest: list[Value] | None = None
+) -> None:
+    from ddplint.engine.calls import apply
+
+    if target is None or node is None:
+        return
+    m.record(facts.Spawn, node)
+    m.workers += 1
+    before, loops, m.loops = m.path, m.loops, []
+    try:
+        apply(m, target, Arguments(passed, rest=rest or []), node)
+    finally:
+        m.workers -= 1
+        m.path, m.loops = before, loops
+
+
+@handles("threading.Thread")
+def _thread(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    made = m.new("thread", node, Lib(name))
+    made.notes["target"], made.notes["given"] = args.get(1, "target"), args.get(3, "args")
+    return one(made)
+
+
+def thread_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    target, given = me.notes["target"], me.notes["given"]
+    if name in ("start", "run") and target is not None:
+        apply_quietly(m, target, (exact_elements(given) if given is not None else []) or [], node)
+    return NONE
+
+
+def apply_quietly(m: Machine, target: Value, passed: list[Value], node: ast.AST | None) -> None:
+    from ddplint.engine.calls import apply
+
+    before = m.path
+    apply(m, target, Arguments(passed), node)
+    m.path = before

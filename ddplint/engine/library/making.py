@@ -1,0 +1,284 @@
+"""Making a thing of a library class, and what it has without anybody setting it."""
+
+from __future__ import annotations
+
+import ast
+
+from ddplint.engine import facts
+from ddplint.engine.calls import Arguments
+from ddplint.engine.machine import Machine
+from ddplint.engine.names import DATA_LOADER, DATA_PARALLEL, DDP, DISTRIBUTED_SAMPLER, FSDP, MODULE
+from ddplint.engine.values import NONE, Atom, Bound, Class, Const, Lib, Obj, Sym, Value, blend, const, one
+
+
+def kind_of(cls: Class) -> str:
+    """What an instance of a project's class is, by the library classes it derives from."""
+    kind = "instance"
+    for base in cls.mro():
+        if not isinstance(base, Lib):
+            continue
+        name = base.name
+        if name == DDP:
+            return "ddp"
+        if name == DISTRIBUTED_SAMPLER:
+            return "sampler"
+        if name == DATA_LOADER:
+            return "loader"
+        if name in (FSDP, DATA_PARALLEL):
+            return "dp"
+        if name.startswith("torch.optim.") and name.rsplit(".", 1)[-1] != "_LRScheduler" and "lr_scheduler" not in name:
+            kind = "optimizer"
+        elif (
+            name == MODULE
+            or (name.startswith("torch.nn.") and name[9:10].isupper())
+            or name.rsplit(".", 1)[-1] in ("Module", "PreTrainedModel", "LightningModule", "ModelMixin")
+        ):
+            kind = "module"
+    return kind
+
+
+_WORTH_IN_CLASS = (b"DDP", b"DistributedDataParallel", b"optim", b"DataLoader", b"torch.save")
+
+
+_WORTH_IN_INIT = (b".cuda(", b".to(", b".double(", b".half(", b"no_sync", b"Parallel", b"spread", b"wrap")
+
+
+def worth_making(made: Obj, cls: Class) -> bool:
+    """Whether running the constructor of a network, a dataset or an optimizer can show anything."""
+    if made.kind == "optimizer":
+        return False
+    if made.kind != "module" and not _is_dataset(cls):
+        return True
+    known = getattr(cls.node, "_worth_making", None)
+    if known is None:
+        known = any(_speaks(step) for step in cls.mro() if isinstance(step, Class))
+        cls.node._worth_making = known  # type: ignore[attr-defined]
+    return bool(known)
+
+
+def _is_dataset(cls: Class) -> bool:
+    return any(
+        isinstance(b, Lib) and b.name.startswith("torch.utils.data.") and b.name.endswith("Dataset") for b in cls.mro()
+    )
+
+
+def _speaks(cls: Class) -> bool:
+    module = cls.home.module
+    if module is None:
+        return False
+    lines = module.source.split(b"\n")
+    text = b"\n".join(lines[cls.node.lineno - 1 : cls.node.end_lineno])
+    if any(word in text for word in _WORTH_IN_CLASS):
+        return True
+    for statement in cls.node.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            text = b"\n".join(lines[statement.lineno - 1 : statement.end_lineno])
+            return any(word in text for word in _WORTH_IN_INIT)
+    return False
+
+
+def born(m: Machine, made: Obj) -> None:
+    """Note under which device context a module is made."""
+    if made.kind == "module" and (
+        any(entry.kind == "device" for entry in m.around) or m.sym_attrs.get("default device") is not None
+    ):
+        made.notes["placed"] = True
+
+
+def initialise(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> None:
+    """A library's own ``__init__`` on an object."""
+    made.notes["initialised"] = True
+    match made.kind:
+        case "ddp":
+            wrap(m, made, args, node)
+        case "dp":
+            inner = args.get(0, "module", "model")
+            if inner is not None:
+                made.attrs["module"] = inner
+        case "loader":
+            for number, name in enumerate(("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")):
+                value = args.get(number, name)
+                if value is not None:
+                    made.attrs[name] = value
+            if (generator := args.get(None, "generator")) is not None:
+                made.attrs["generator"] = generator
+        case "sampler":
+            names = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")
+            for number, name in enumerate(names):
+                value = args.get(number, name)
+                if value is not None:
+                    made.attrs[name] = value
+        case _:
+            pass
+
+
+def wrap(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> None:
+    inner = args.get(0, "module", "model")
+    if inner is None:
+        inner = one(Sym("module"))
+    made.attrs["module"] = inner
+    site = made.site if made.site is not None else (m.site(node) if node is not None else None)
+    if site is None:
+        return
+    moved = [e for e in m.trace.of(facts.Move) if any(holds(e.module, a) for a in inner.atoms())]
+    ids = args.get(1, "device_ids") or NONE
+    frames, chain = m.frames, made.notes["chain"]
+    event = m.record(facts.Wrap, site, wrapper=made, inner=inner, device_ids=ids, moved=tuple(moved))
+    event.chain = chain if frames else ()
+    made.notes["wrap"] = event
+    if (buffers := args.get(None, "broadcast_buffers")) is not None:
+        made.notes["broadcast_buffers"] = buffers
+
+
+def holds(outer: Atom, inner: Atom, depth: int = 3) -> bool:
+    """Whether ``inner`` is ``outer`` or lies in it."""
+    if outer is inner:
+        return True
+    if not isinstance(outer, Obj) or depth == 0:
+        return False
+    return any(holds(atom, inner, depth - 1) for value in outer.attrs.values() for atom in value.atoms())
+
+
+def attribute_was_set(m: Machine, thing: Obj, name: str, value: Value, node: ast.AST) -> None:
+    if thing.kind == "ddp":
+        m.record(facts.Toggle, node, wrapper=thing, name=name, value=value)
+    elif (thing.kind == "sampler" and name == "epoch") or (
+        name == "epoch" and thing.kind == "instance" and (m.frame.me is not thing or _is_sampler(thing))
+    ):
+        m.record(facts.SetEpoch, node, sampler=thing, epoch=value)
+
+
+def _is_sampler(thing: Obj) -> bool:
+    return isinstance(thing.cls, Class) and any(
+        isinstance(b, Lib) and b.name.endswith("Sampler") for b in thing.cls.mro()
+    )
+
+
+_METHODS = {
+    "module": frozenset(
+        [
+            "to",
+            "cuda",
+            "cpu",
+            "half",
+            "float",
+            "double",
+            "bfloat16",
+            "xpu",
+            "type",
+            "train",
+            "eval",
+            "requires_grad_",
+            "apply",
+            "share_memory",
+            "parameters",
+            "named_parameters",
+            "modules",
+            "named_modules",
+            "children",
+            "named_children",
+            "buffers",
+            "state_dict",
+            "load_state_dict",
+            "zero_grad",
+            "forward",
+            "__call__",
+            "no_sync",
+            "save_pretrained",
+            "to_empty",
+            "add_module",
+            "register_buffer",
+            "keys",
+            "values",
+            "items",
+            "append",
+            "gradient_checkpointing_enable",
+            "named_buffers",
+            "register_comm_hook",
+            "join",
+            "update",
+            "get_parameter",
+            "save",
+        ]
+    ),
+    "dict": frozenset(
+        ["items", "keys", "values", "get", "pop", "update", "setdefault", "copy", "clear", "popitem", "__getitem__"]
+    ),
+    "list": frozenset(
+        ["append", "extend", "pop", "insert", "remove", "index", "count", "sort", "reverse", "copy", "clear"]
+    ),
+}
+
+
+_METHODS["ddp"] = _METHODS["dp"] = _METHODS["module"]
+
+
+_METHODS["tuple"] = frozenset({"index", "count", "_asdict", "_replace"})
+
+
+_METHODS["set"] = frozenset(["add", "update", "discard", "remove"])
+
+
+def has_method(thing: Obj, name: str) -> bool:
+    if thing.kind in ("instance", "namespace", "field"):
+        return False
+    if isinstance(thing.cls, Class) and thing.kind in ("ddp", "module", "dp"):
+        return name in _METHODS["module"] and name not in (
+            "save",
+            "append",
+            "keys",
+            "values",
+            "items",
+            "update",
+            "join",
+        )
+    if thing.kind in _METHODS:
+        return name in _METHODS[thing.kind]
+    return name in ("set_epoch", "__iter__", "__len__") if thing.kind == "sampler" else False
+
+
+def attribute(m: Machine, thing: Obj, name: str) -> Value | None:
+    """An attribute that a library object has without anybody setting it."""
+    match thing.kind, name:
+        case ("loader", "sampler"):
+            return None if isinstance(thing.cls, Class) and thing.cls.lookup(name) else loader_sampler(m, thing)
+        case ("loader", "batch_sampler"):
+            made = thing.notes.get("own batch sampler")
+            if made is None:
+                made = m.new("instance", thing.site, Lib("torch.utils.data.BatchSampler"))
+                made.attrs["sampler"] = loader_sampler(m, thing)
+                thing.notes["own batch sampler"] = made
+            return one(made)
+        case ("dispatch", "register"):
+            return one(Bound(thing, name, None))
+        case ("loader", "dataset"):
+            return one(Sym(f"dataset of {thing.key}"))
+        case ("sampler", "epoch"):
+            return const(0)
+        case ("ddp" | "dp" | "module", "_orig_mod"):
+            return one(thing)
+        case ("device", "type"):
+            return one(Sym(f"type of {thing.notes['value']}", opaque=False))
+        case ("ddp", "device"):
+            return one(Sym(f"{thing.key}.device", ranked=True))
+        case ("path", "parent" | "name" | "stem" | "suffix"):
+            return one(m.new("path", thing.site, value=one(blend(name, [thing.notes["value"]]))))
+        case _:
+            return None
+
+
+def loader_sampler(m: Machine, loader: Obj) -> Value:
+    """What ``loader.sampler`` is: the sampler given, or the one torch makes."""
+    batched = loader.attrs.get("batch_sampler")
+    given = loader.attrs.get("sampler")
+    if batched is not None and any(not (isinstance(a, Const) and a.value is None) for a in batched.atoms()):
+        return one(m.new("instance", loader.site, Lib("torch.utils.data.SequentialSampler")))
+    if given is None:
+        return one(m.new("instance", loader.site, Lib("torch.utils.data.RandomSampler")))
+    kept = []
+    for case, atom in given.alternatives:
+        if isinstance(atom, Const) and atom.value is None:
+            kept.append((case, m.new("instance", loader.site, Lib("torch.utils.data.RandomSampler"))))
+        else:
+            kept.append((case, atom))
+    return Value(tuple(kept))

@@ -1,0 +1,99 @@
+"""Which function stands in for which library call, and what the stand-ins share."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from ddplint.engine.calls import Arguments
+from ddplint.engine.machine import Machine
+from ddplint.engine.values import NONE, Atom, Lib, Obj, Value, one
+
+IN_SIGHT = {
+    "builtins", "torch", "torchvision", "torchaudio", "numpy", "tqdm", "math", "time", "os", "sys", "logging",
+    "itertools", "functools", "collections", "typing", "random", "json", "pickle", "copy", "contextlib", "argparse",
+    "pathlib", "datetime", "wandb", "tensorboard", "tensorboardX", "operator", "warnings", "shutil", "re", "string",
+    "types", "enum", "dataclasses", "io", "gc", "subprocess", "socket", "tempfile", "uuid", "hashlib", "inspect",
+    "abc", "yaml", "csv", "glob", "pprint", "traceback", "signal", "threading", "queue", "multiprocessing", "rich",
+    "sklearn", "scipy", "pandas", "matplotlib", "PIL", "cv2", "einops", "safetensors", "transformers", "timm", "attr",
+    "weakref", "struct", "textwrap", "statistics", "heapq", "bisect", "platform", "psutil", "loguru", "omegaconf",
+    "torchmetrics", "torchinfo", "apex",
+}  # fmt: skip
+
+
+"""Libraries that do not change how a loader is sharded or a sampler is told its epoch."""
+
+
+WITH_OPTIMIZERS = {"transformers", "apex", "timm", "bitsandbytes", "torch_optimizer"}
+
+
+OPTIMIZER = re.compile(
+    r"^[A-Z]\w*(?:Adam|SGD|LAMB|Lamb|LARS|Lion)|^(?:Adam|Adafactor|SGD|LAMB|Lamb|LARS|Lion|Ranger)\w*$"
+)
+
+
+"""Classes that other libraries add to torch's optimizers."""
+
+
+DATA_ROOTS = {
+    "torch",
+    "torchvision",
+    "torchaudio",
+    "numpy",
+    "builtins",
+    "sklearn",
+    "pandas",
+    "datasets",
+    "transformers",
+}
+
+
+_CACHE_NAMES = {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "rich.progress.track"}
+
+
+Handler = Callable[[Machine, str, Arguments, "ast.AST | None"], Value]
+
+
+CALLS: dict[str, Handler] = {}
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            CALLS[name] = handler
+        return handler
+
+    return register
+
+
+DIFFERS = {"getpid", "gethostname", "uuid4", "uuid1", "mkdtemp", "mkstemp", "node", "current_device"}
+
+
+def place_of(node: ast.AST | None) -> str:
+    return f"{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+
+
+def first_argument(args: Arguments) -> Value:
+    return args.positional[0] if args.positional else next(iter(args.keywords.values()), NONE)
+
+
+def path_text(value: Value) -> Value:
+    """A path as the text it stands for."""
+    atom = value.only
+    if isinstance(atom, Obj) and atom.kind == "path":
+        return atom.notes["value"]  # type: ignore[no-any-return]
+    return value
+
+
+def iterable(m: Machine, node: ast.AST | None, drive: Callable[..., None]) -> Value:
+    made = m.new("iterable", node, drive=drive)
+    return one(made)
+
+
+def is_loader(atom: Atom) -> bool:
+    return isinstance(atom, Obj) and atom.kind == "loader"
+
+
+def known_library(me: Obj) -> bool:
+    return isinstance(me.cls, Lib) and me.cls.name.split(".")[0] in IN_SIGHT
