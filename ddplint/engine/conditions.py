@@ -185,6 +185,11 @@ def disjoin(left: Path, right: Path) -> Path:
     return simplify(left + right)
 
 
+def forgotten(path: Path) -> bool:
+    """Whether cases were joined on the way, so that what excludes what can no longer be told."""
+    return any(key in (_MERGED, MERGED_WAITS, LOST) for case in path for key, _ in case.facts)
+
+
 def meets(left: Path, right: Path) -> bool:
     """Whether both can hold at once."""
     return any(not one.excludes(other) for one in left for other in right)

@@ -75,7 +75,7 @@ def _one_file(save: facts.Save) -> bool:
 def _what(how: str) -> str:
     if how == "open":
         return "This file is opened for writing"
-    if how in ("os.remove", "os.unlink", "shutil.rmtree", "Path.unlink", "Path.rmdir"):
+    if how in ("os.remove", "os.unlink", "Path.unlink", "Path.rmdir"):
         return f"This file is removed ({how})"
     return f"This file is written ({how})"
 

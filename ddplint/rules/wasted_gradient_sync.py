@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, conjoin, exhaust, meets
+from ddplint.engine.conditions import Case, conjoin, exhaust, forgotten, Key, meets, MERGED_WAITS, Path
 from ddplint.engine.questions import Program, first_of_arms
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
@@ -90,12 +90,14 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
     for region in regions:
         if not meets(region.path, path):
             continue
+        covered = [f for f in own if any(thing is wrapper for thing, _ in f.quiet)]
+        twins = {f.site for f in covered}
         missed = [
             f for f in forwards
-            if f.index < backward.index and meets(f.path, region.path)
+            if f.index < backward.index and meets(f.path, region.path) and not forgotten(f.path + region.path)
             and not any(thing is wrapper and meets(at, region.path) for thing, at in f.quiet)
+            and f.site not in twins
         ]  # fmt: skip
-        covered = [f for f in own if any(thing is wrapper for thing, _ in f.quiet)]
         inside = any(thing is wrapper for thing, _ in backward.quiet)
         if missed and (covered or inside):
             yield _misses(found, _taken_at(region, backward), missed[0], wrapper)

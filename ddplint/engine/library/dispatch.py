@@ -245,7 +245,6 @@ _CUTS = {"replace", "removeprefix", "lstrip", "partition", "split", "sub", "stri
 
 _WRITERS = {
     "pandas": frozenset({"to_csv", "to_excel", "to_json", "to_pickle", "to_parquet", "to_feather"}),
-    "matplotlib": frozenset({"savefig"}),
 }
 
 

@@ -51,11 +51,6 @@ def _numpy_save(m: Machine, name: str, args: Arguments, node: ast.AST | None) ->
     return record_write(m, name, args.get(0, "file", "fname"), args.get(1, "arr", "X"), node)
 
 
-@handles("matplotlib.pyplot.savefig")
-def _figure(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    return record_write(m, name, args.get(0, "fname"), None, node)
-
-
 @handles("pickle.dump", "json.dump", "yaml.dump", "yaml.safe_dump", "dill.dump", "joblib.dump", "cPickle.dump")
 def _dump(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     stream = args.get(1, "file", "fp", "stream", "filename")
@@ -76,7 +71,7 @@ def _file_copy(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
     return record_write(m, name, args.get(1, "dst"), None, node)
 
 
-@handles("os.remove", "os.unlink", "shutil.rmtree")
+@handles("os.remove", "os.unlink")
 def _file_removed(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     return record_write(m, name, args.get(0, "path"), None, node)
 
