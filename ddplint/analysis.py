@@ -23,8 +23,8 @@ _CONSTRUCTS = (
     b"DataLoader", b"oader(", b"ampler", b"state_dict", b"arallel", b"DDP", b"backward", b"no_sync", b"ump(", b"open(",
 )  # fmt: skip
 _WRITERS = (
-    b"save", b"write", b"copy", b"move(", b"remove(", b"rename(", b"replace(", b"unlink(", b"rmtree(", b"keep", b"store",
-    b"checkpoint", b"ckpt", b"snapshot", b"export", b"record", b"finish",
+    b"save", b"write", b"copy", b"move(", b"remove(", b"rename(", b"replace(", b"unlink(", b"rmtree(", b"keep",
+    b"store", b"checkpoint", b"ckpt", b"snapshot", b"export", b"record", b"finish",
 )  # fmt: skip
 
 

@@ -64,13 +64,16 @@ class Arguments:
         return None
 
     def all(self) -> list[Value]:
+        """Every value that is passed, those behind ``*`` and ``**`` included."""
         return [*self.positional, *self.keywords.values(), *self.rest, *self.more]
 
     def before(self, *values: Value) -> Arguments:
+        """The same with ``values`` in front of the positional ones."""
         return Arguments([*values, *self.positional], self.keywords, self.rest, self.more)
 
 
 def arguments(m: Machine, node: ast.Call) -> Arguments:
+    """What a call passes, its expressions evaluated from left to right."""
     from ddplint.engine.expressions import evaluate
 
     found = Arguments()
@@ -134,6 +137,7 @@ def spread(m: Machine, value: Value, into: Obj) -> list[Value]:
 
 
 def invoke(m: Machine, node: ast.Call) -> Value:
+    """What a call expression gives."""
     from ddplint.engine.expressions import attribute, evaluate
 
     if isinstance(node.func, ast.Attribute):
@@ -144,6 +148,7 @@ def invoke(m: Machine, node: ast.Call) -> Value:
 
 
 def apply(m: Machine, callee: Value, args: Arguments, node: ast.AST | None) -> Value:
+    """What calling ``callee`` gives, with each thing it can be called under its own case."""
     if not m.path:
         return NONE
     value = m.choose(callee, lambda atom: _apply(m, atom, args, node))

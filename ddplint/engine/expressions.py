@@ -77,6 +77,7 @@ _LARGEST = 100
 
 
 def evaluate(m: Machine, node: ast.expr) -> Value:
+    """What an expression can be on the present path."""
     match node:
         case ast.Constant(value):
             return const(value)
@@ -139,6 +140,7 @@ def _yield(m: Machine, value: Value) -> Value:
 
 
 def lookup(m: Machine, name: str) -> Value:
+    """What a name stands for: here, in the module, in a library or among the built-ins."""
     frame = m.frame
     if name in frame.globals:
         scopes: tuple[dict[str, Value], ...] = (frame.home.names,)
@@ -159,6 +161,7 @@ def lookup(m: Machine, name: str) -> Value:
 
 
 def assign(m: Machine, target: ast.expr, value: Value) -> None:
+    """Bind a target to a value: a name, an attribute, an element, or several of them."""
     match target:
         case ast.Name(name):
             frame = m.frame

@@ -67,6 +67,7 @@ class Frame:
 
     @property
     def names(self) -> dict[str, Value]:
+        """The innermost scope, to which assignments go."""
         return self.scopes[-1]
 
 
@@ -110,6 +111,7 @@ class Machine:
 
     @property
     def frame(self) -> Frame:
+        """The function that is being run."""
         return self.frames[-1]
 
     @property
@@ -121,10 +123,12 @@ class Machine:
         return True
 
     def fresh(self) -> int:
+        """A number that nothing else in this run has."""
         self._uid += 1
         return self._uid
 
     def site(self, node: ast.AST) -> Site:
+        """The place of a node of the module that is being run."""
         module = self.frame.home.module
         assert module is not None
         return Site(module, node)
@@ -164,6 +168,7 @@ class Machine:
         return event
 
     def new(self, kind: str, node: ast.AST | Site | None = None, cls: Class | Lib | None = None, **notes: Any) -> Obj:
+        """An object made here; its notes tell the calls and loops it was made in."""
         site = node if isinstance(node, Site) or node is None else self.site(node)
         made = Obj(self.fresh(), kind, cls, {}, site, self.path, dict(notes))
         made.notes["chain"] = self.frame.chain if self.frames else ()
@@ -422,6 +427,7 @@ class Machine:
             self.frames.pop()
 
     def ret(self, node: ast.AST | None, value: Value) -> None:
+        """Leave the function with a value; the path ends here."""
         self.frame.returns.append((self.path, value))
         self.path = NEVER
 
@@ -513,6 +519,7 @@ class Machine:
     # -------------------------------------------------------------- statements
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
+        """Run statements until the path ends."""
         from ddplint.engine.statements import execute
 
         for statement in statements:

@@ -12,12 +12,12 @@ from ddplint.engine.expressions import assign, binary, evaluate, function, impor
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Class, Const, Lib, Obj, Sym, Value, blend, one, union
 
-
 _MOST_FACTS = 20
 """How many facts a path collects before further tests are no longer remembered."""
 
 
 def execute(m: Machine, node: ast.stmt) -> None:
+    """Run one statement."""
     match node:
         case ast.Expr():
             evaluate(m, node.value)

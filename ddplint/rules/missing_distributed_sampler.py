@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path
 from ddplint.engine.questions import Program, Training, divides, samplers, speaks_of_ranks
-from ddplint.engine.values import Class, Lib, Obj, Sym
+from ddplint.engine.values import Class, Lib, Obj, Site, Sym
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
 
@@ -42,7 +42,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             )
 
 
-def _evidence(training: Training) -> list:  # type: ignore[type-arg]
+def _evidence(training: Training) -> list[Site]:
     return [training.backward.site, *([training.wrapper.site] if training.wrapper.site else [])]
 
 
@@ -92,14 +92,14 @@ RULE = Rule(
     id="W7101",
     symbol=SYMBOL,
     message=(
-        "This DataLoader has %s, and its batches train the DistributedDataParallel model wrapped at %s (backward at %s): "
-        "every rank goes through the whole dataset in every epoch. "
+        "This DataLoader has %s, and its batches train the DistributedDataParallel model wrapped at %s "
+        "(backward at %s): every rank goes through the whole dataset in every epoch. "
         "Pass sampler=DistributedSampler(dataset) and leave shuffle out"
     ),
     description=(
         "A DataLoader whose batches train a DistributedDataParallel model does not share its samples out among the "
-        "ranks. Each epoch then trains on every sample once per rank, on the same batches where the seeds agree, and the "
-        "added processes do no added work. Give the loader sampler=DistributedSampler(dataset), and call "
+        "ranks. Each epoch then trains on every sample once per rank, on the same batches where the seeds agree, and "
+        "the added processes do no added work. Give the loader sampler=DistributedSampler(dataset), and call "
         "sampler.set_epoch(epoch) in each epoch."
     ),
     check=check,

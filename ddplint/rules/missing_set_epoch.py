@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Path, conjoin, meets
+from ddplint.engine.conditions import Path, meets
 from ddplint.engine.questions import Program, samplers
 from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value
 from ddplint.findings import Finding
@@ -104,7 +104,7 @@ def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterat
     ]
     built_in = set(sampler.notes.get("loops", ()))
     again = [[loop for loop in e.loops if loop.repeats] for e in passes]
-    for event, loops in zip(passes, again, strict=True):
+    for loops in again:
         outside = [loop for loop in loops if loop not in built_in]
         if outside:
             if any(set(outside) & set(e.loops) for e in told):
@@ -115,7 +115,6 @@ def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterat
                 "it is built anew in each epoch of the loop around {at} and so begins at epoch 0 each time; "
                 "call sampler.set_epoch(epoch) on it before the loader is iterated"
             )
-        del event
     if any([loop for loop in loops if loop not in built_in] for loops in again):
         text = "the passes over its loader at {at} are repeated and no call of set_epoch reaches it in between"
         return text + "; write sampler.set_epoch(epoch) at the start of each epoch"
@@ -146,5 +145,3 @@ RULE = Rule(
     ),
     check=check,
 )
-
-__all__ = ["RULE", "conjoin"]

@@ -84,8 +84,8 @@ RULE = Rule(
     id="W7104",
     symbol=SYMBOL,
     message=(
-        "%s by every rank at once%s: the model is wrapped at %s, and no test of the rank stands over it. The last writer "
-        "wins, and writers of different sizes leave a corrupt file. Put it under 'if dist.get_rank() == 0:'"
+        "%s by every rank at once%s: the model is wrapped at %s, and no test of the rank stands over it. The last "
+        "writer wins, and writers of different sizes leave a corrupt file. Put it under 'if dist.get_rank() == 0:'"
     ),
     description=(
         "Code that every rank runs writes to one path. Where the contents differ the last writer wins and the rest is "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Case, conjoin, exhaust, forgotten, Key, meets, MERGED_WAITS, Path
+from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, exhaust, forgotten, meets
 from ddplint.engine.questions import Program, first_of_arms
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
@@ -105,7 +105,10 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
 
 
 def _taken_at(region: facts.NoSync, backward: facts.Backward) -> Site:
-    """Where a ``no_sync`` is taken, seen from the function that also leads to the backward: a project's manager's call."""
+    """Where a ``no_sync`` is taken, seen from the function that also leads to the backward.
+
+    Of a project's own context manager, that is its call.
+    """
     first, second = (*region.chain, region.site), (*backward.chain, backward.site)
     at = 0
     while at < min(len(first), len(second)) - 1 and first[at] == second[at]:
@@ -266,5 +269,3 @@ RULE = Rule(
     ),
     check=check,
 )
-
-__all__ = ["RULE", "conjoin"]

@@ -86,7 +86,7 @@ def _placed_before(program: Program, late: facts.Move, wrap: facts.Wrap, thing: 
 
 
 def _is_cpu(target: Value) -> bool:
-    return all(isinstance(a, Const) and a.value in ("cpu", None) or a.key == "device('cpu')" for a in target.atoms())
+    return all((isinstance(a, Const) and a.value in ("cpu", None)) or a.key == "device('cpu')" for a in target.atoms())
 
 
 def _given_device(thing: Obj) -> bool:

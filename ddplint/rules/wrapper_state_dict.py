@@ -148,8 +148,8 @@ RULE = Rule(
         "The plain model refuses such a file, or with strict=False loads nothing. Save model.module.state_dict()"
     ),
     description=(
-        "The state dict of the DistributedDataParallel wrapper is saved. Each of its keys begins with 'module.', so the "
-        "plain model refuses the file (missing and unexpected keys), or with strict=False loads nothing and says "
+        "The state dict of the DistributedDataParallel wrapper is saved. Each of its keys begins with 'module.', so "
+        "the plain model refuses the file (missing and unexpected keys), or with strict=False loads nothing and says "
         "nothing. Save model.module.state_dict()."
     ),
     check=check,

@@ -369,6 +369,7 @@ def _auto(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 
 def text_method(me: Const, text: str, name: str, args: Arguments) -> Value:
+    """A method of a text: the literal it gives, where all that takes part is literal."""
     literals = [value.constant() for value in args.positional]
     if name in ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "format", "removeprefix"):
         if all(isinstance(x, str) for x in literals) and not args.keywords and (literals or name != "format"):

@@ -162,6 +162,7 @@ def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
 @handles("builtins.iter")
 def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """``iter(...)``; of a loader, the start of a pass over it."""
     from ddplint.engine.calls import apply
     from ddplint.engine.expressions import method as project_method
 
@@ -197,6 +198,7 @@ def _next(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     "builtins.list", "builtins.set", "builtins.sorted", "builtins.reversed", "builtins.frozenset", "collections.deque"
 )
 def collected(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """A list or a set of what can be gone over; ``reversed`` and ranges stay something to go over."""
     if not args.positional:
         return one(m.new("list" if "set" not in name else "set", node))
     source = args.positional[0]
@@ -258,12 +260,14 @@ def _dict(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 
 def loose_list(m: Machine, node: ast.AST | None, values: list[Value]) -> Value:
+    """A list of unknown length whose elements are among ``values``."""
     made = m.new("list", node, loose=True)
     made.attrs["*"] = union(values)
     return one(made)
 
 
 def dict_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a dictionary."""
     from ddplint.engine.expressions import element, merge_dict, set_element
 
     if name in ("get", "pop", "setdefault") and args.positional:
@@ -309,6 +313,7 @@ def dict_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST |
 
 
 def entry_value(m: Machine, name: str, key: Value, value: Value, node: ast.AST | None) -> Value:
+    """What ``keys``, ``values`` or ``items`` (``name``) gives for one entry."""
     if name == "keys":
         return key
     if name == "values":
@@ -326,6 +331,7 @@ def _key_value(name: str) -> Value:
 
 
 def list_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a list, a tuple, a set or a deque."""
     from ddplint.engine.expressions import element
 
     if name in ("append", "add", "appendleft", "insert", "extend", "update"):

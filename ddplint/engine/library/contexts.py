@@ -43,6 +43,7 @@ def _null(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 
 def stack_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of ``contextlib.ExitStack``; what is entered stays active."""
     from ddplint.engine.calls import _enter_plain, _is_plain
 
     if name in ("enter_context", "push", "enter_async_context") and args.positional:
@@ -58,6 +59,7 @@ def stack_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST 
 
 
 def context_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """``__enter__`` and ``__exit__`` of a context manager, where they are called by name."""
     from ddplint.engine.calls import _enter_plain
 
     if name == "__enter__" and isinstance(node, ast.expr):

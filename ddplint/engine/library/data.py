@@ -95,6 +95,7 @@ def _generator(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
 
 
 def loader_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a data loader; None where it is none that matters."""
     if name == "__iter__":
         return iterator_of(m, name, Arguments([one(me)]), node)
     if name == "set_epoch":
@@ -105,6 +106,7 @@ def loader_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
 
 
 def sampler_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a distributed sampler; None where it is none that matters."""
     if name == "set_epoch":
         if node is not None:
             m.record(facts.SetEpoch, node, sampler=me, epoch=first_argument(args))
@@ -117,6 +119,7 @@ def sampler_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
 
 
 def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of ``torch.Generator``."""
     if name == "manual_seed":
         if node is not None:
             m.record(facts.Seed, node, generator=me, seed=first_argument(args))
@@ -127,6 +130,7 @@ def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | 
 
 
 def instance_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """Record ``set_epoch`` on an object of unknown kind; the call itself is left to others (None)."""
     if name == "set_epoch" and node is not None:
         m.record(facts.SetEpoch, node, sampler=me, epoch=first_argument(args))
     return None

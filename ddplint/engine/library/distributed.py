@@ -19,6 +19,7 @@ COLLECTIVES = {
 
 
 def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """A collective operation of ``torch.distributed``."""
     last = name.rsplit(".", 1)[-1]
     group = args.get({"barrier": 0, "all_reduce": 2, "all_gather": 2, "broadcast": 2, "reduce": 3}.get(last), "group")
     tensors = union(args.positional[:2]) if args.positional else NONE
@@ -126,6 +127,7 @@ def _thread(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Val
 
 
 def thread_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of ``threading.Thread``; ``start`` and ``run`` run the target."""
     target, given = me.notes["target"], me.notes["given"]
     if name in ("start", "run") and target is not None:
         apply_quietly(m, target, (exact_elements(given) if given is not None else []) or [], node)
@@ -133,6 +135,7 @@ def thread_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
 
 
 def apply_quietly(m: Machine, target: Value, passed: list[Value], node: ast.AST | None) -> None:
+    """Call ``target``; whatever ends in it, this path goes on."""
     from ddplint.engine.calls import apply
 
     before = m.path

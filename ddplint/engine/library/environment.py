@@ -56,6 +56,7 @@ ENVIRON = Obj(0, "environ", None, {})
 
 
 def environment(m: Machine, name: Any) -> Value:
+    """What the environment variable ``name`` holds: known for ranks and sizes, or stored by the program."""
     stored = m.sym_attrs.get(f"environ[{name!r}]")
     known = _ENVIRONMENT.get(name) if isinstance(name, str) else None
     if known is not None:
@@ -66,6 +67,7 @@ def environment(m: Machine, name: Any) -> Value:
 
 
 def in_environment(name: Atom) -> tuple[Path, Path]:
+    """The paths on which an environment variable is set, and on which it is not."""
     if isinstance(name, Const) and name.value in _LAUNCHED:
         return ALWAYS, NEVER
     key = Key(f"{name.key} in os.environ")
@@ -79,6 +81,7 @@ SINGLES_OUT = re.compile(r"main|master|chief|leader|primary|zero|root|first", re
 
 
 def environ_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of ``os.environ``."""
     literal = args.positional[0].constant() if args.positional else ...
     if name in ("get", "setdefault", "pop", "__getitem__"):
         if isinstance(literal, str) and literal in _ENVIRONMENT:

@@ -23,6 +23,7 @@ def _join(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 
 def record_write(m: Machine, how: str, file: Value | None, content: Value | None, node: ast.AST | None) -> Value:
+    """Record that ``content`` goes to ``file``; into an open file or a buffer it is added without an event."""
     if file is None or node is None:
         return NONE
     for case, atom in file.within(m.path).alternatives:
@@ -83,6 +84,7 @@ def _open(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 
 def open_file(m: Machine, file: Value | None, mode: Value | None, node: ast.AST | None) -> Value:
+    """``open``: opening to write is a save, opening to read a load."""
     made = m.new("file", node)
     file = path_text(file) if file is not None else None
     literal = mode.constant() if mode is not None else "r"
@@ -168,6 +170,7 @@ def _joined(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Val
 
 
 def file_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of an open file or a buffer."""
     save = me.notes.get("save")
     if name in ("write", "writelines") and save is not None and args.positional:
         save.content = union([save.content, args.positional[0]]) if save.content is not None else args.positional[0]
@@ -177,6 +180,7 @@ def file_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST |
 
 
 def path_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a path."""
     value: Value = me.notes["value"]
     if name in ("write_text", "write_bytes"):
         return record_write(m, f"Path.{name}", value, first_argument(args), node)

@@ -8,6 +8,7 @@ from ddplint.engine.values import Lib, Sym, Value, const, one
 
 
 def builtin(name: str) -> Value:
+    """A built-in name; an unknown value where Python has none of that name."""
     if name in ("True", "False", "None"):
         return const({"True": True, "False": False, "None": None}[name])
     if name in _BUILTINS:

@@ -113,6 +113,7 @@ def initialise(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> 
 
 
 def wrap(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> None:
+    """Record that ``made`` wraps a network, with the moves of the network that came before."""
     inner = args.get(0, "module", "model")
     if inner is None:
         inner = one(Sym("module"))
@@ -140,6 +141,7 @@ def holds(outer: Atom, inner: Atom, depth: int = 3) -> bool:
 
 
 def attribute_was_set(m: Machine, thing: Obj, name: str, value: Value, node: ast.AST) -> None:
+    """Record a set attribute that changes how a wrapper or a sampler works."""
     if thing.kind == "ddp":
         m.record(facts.Toggle, node, wrapper=thing, name=name, value=value)
     elif (thing.kind == "sampler" and name == "epoch") or (
@@ -220,6 +222,7 @@ _METHODS["set"] = frozenset(["add", "update", "discard", "remove"])
 
 
 def has_method(thing: Obj, name: str) -> bool:
+    """Whether a library object of this kind has a method of that name."""
     if thing.kind in ("instance", "namespace", "field"):
         return False
     if isinstance(thing.cls, Class) and thing.kind in ("ddp", "module", "dp"):

@@ -63,6 +63,7 @@ def _script(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Val
 
 
 def library_module(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """A module of ``torch.nn``; containers keep their parts."""
     last = name.rsplit(".", 1)[-1]
     if last == "Parameter":
         return one(blend("parameter", args.all(), opaque=False))
@@ -137,6 +138,7 @@ def quiet(m: Machine) -> tuple[tuple[Obj, Path], ...]:
 
 
 def hidden(m: Machine) -> bool:
+    """Whether a context manager is active of which nobody can see what it does to synchronisation."""
     return any(entry.kind == "hidden" for entry in m.around)
 
 
@@ -219,6 +221,7 @@ def _holds_wrapper(thing: Obj, depth: int) -> bool:
 
 
 def backward(m: Machine, node: ast.AST, made_of: frozenset[Any]) -> None:
+    """Record a backward of a loss made of ``made_of``."""
     m.record(facts.Backward, node, made_of=made_of, quiet=quiet(m))
 
 
@@ -253,6 +256,7 @@ _THEMSELVES = frozenset(
 
 
 def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a network or a wrapper."""
     if name in ("forward", "__call__"):
         return forward(m, me, args, node)
     if name in _MOVES or name in ("to", "type"):
@@ -347,6 +351,7 @@ def _is_dtype(value: Value) -> bool:
 
 
 def optimizer_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of an optimizer."""
     if name == "step":
         for closure in (atom for value in args.all() for atom in value.atoms()):
             if isinstance(closure, Func | Bound):
@@ -366,6 +371,7 @@ def optimizer_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.
 
 
 def script_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a scripted or traced module; None where it is none that matters."""
     if name == "save":
         return record_write(m, "ScriptModule.save", args.get(0, "f"), None, node)
     if name in ("eval", "train", "to", "cuda", "cpu", "half"):
@@ -374,6 +380,7 @@ def script_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
 
 
 def dispatch_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """``register`` of a ``functools.singledispatch`` function; None for any other method."""
     if name != "register":
         return None
     given = args.positional[-1].only if args.positional else None

@@ -72,6 +72,7 @@ def _vars(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 
 def parser_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a command line parser."""
     options: dict[str, Any] = me.notes["options"]
     if name in ("add_argument_group", "add_mutually_exclusive_group"):
         return one(me)

@@ -59,6 +59,8 @@ CALLS: dict[str, Handler] = {}
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
+    """A decorator: the function stands in for the library calls of these names."""
+
     def register(handler: Handler) -> Handler:
         for name in names:
             CALLS[name] = handler
@@ -71,10 +73,12 @@ DIFFERS = {"getpid", "gethostname", "uuid4", "uuid1", "mkdtemp", "mkstemp", "nod
 
 
 def place_of(node: ast.AST | None) -> str:
+    """Line and column of a node, as a text."""
     return f"{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
 
 
 def first_argument(args: Arguments) -> Value:
+    """The first argument, however it is passed; the literal None where there is none."""
     return args.positional[0] if args.positional else next(iter(args.keywords.values()), NONE)
 
 
@@ -87,13 +91,16 @@ def path_text(value: Value) -> Value:
 
 
 def iterable(m: Machine, node: ast.AST | None, drive: Callable[..., None]) -> Value:
+    """Something to go over: ``drive`` runs the loop."""
     made = m.new("iterable", node, drive=drive)
     return one(made)
 
 
 def is_loader(atom: Atom) -> bool:
+    """Whether it is a data loader."""
     return isinstance(atom, Obj) and atom.kind == "loader"
 
 
 def known_library(me: Obj) -> bool:
+    """Whether it was made by a library that does nothing of interest unseen."""
     return isinstance(me.cls, Lib) and me.cls.name.split(".")[0] in IN_SIGHT
