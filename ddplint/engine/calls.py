@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import NEVER, Key, Path, conjoin, fact
+from ddplint.engine.conditions import Path, conjoin
 from ddplint.engine.machine import Around, Frame, Machine
 from ddplint.engine.names import hints_rank
 from ddplint.engine.values import (
@@ -18,11 +19,8 @@ from ddplint.engine.values import (
     Const,
     Func,
     Lib,
-    ModuleRef,
     Obj,
     Partial,
-    Ranked,
-    Site,
     Sym,
     Value,
     blend,
@@ -250,10 +248,10 @@ def is_generator(node: ast.AST) -> bool:
     """Whether a function's own body yields."""
     if isinstance(node, ast.Lambda):
         return False
-    known = getattr(node, "_yields", None)
+    known = getattr(node, "known_yields", None)
     if known is None:
         known = _yields(node)
-        node._yields = known  # type: ignore[attr-defined]
+        node.known_yields = known  # type: ignore[attr-defined]
     return bool(known)
 
 
@@ -299,11 +297,10 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
 
 
 def bind_parameters(m: Machine, func: Func, args: Arguments) -> dict[str, Value]:
+    """What each parameter of a function holds in a call."""
     spec = func.node.args
     named = [p.arg for p in (*spec.posonlyargs, *spec.args)]
-    bound: dict[str, Value] = {}
-    for name, value in zip(named, args.positional, strict=False):
-        bound[name] = value
+    bound = dict(zip(named, args.positional, strict=False))
     extra = args.positional[len(named) :]
     if spec.vararg is not None:
         rest = m.new("tuple")
@@ -346,6 +343,7 @@ def bind_parameters(m: Machine, func: Func, args: Arguments) -> dict[str, Value]
 
 
 def unseen_parameter(func: Func, name: str) -> Value:
+    """What a parameter holds that nobody in sight passes."""
     return one(Sym(f"parameter {name} of {func.key}", ranked=hints_rank(name), made_of=frozenset({UNSEEN})))
 
 
@@ -374,6 +372,7 @@ def _behind_stars(m: Machine, name: str, args: Arguments) -> Value | None:
 
 
 def instantiate_class_body(m: Machine, node: ast.ClassDef) -> Value:
+    """The class a class statement makes; its body is run here."""
     from ddplint.engine.expressions import evaluate
 
     frame = m.frame
@@ -410,6 +409,7 @@ def _is_record(cls: Class) -> bool:
 
 
 def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -> Value:
+    """A new instance of a class of the project; its constructor is followed where that can show anything."""
     from ddplint.engine import library
     from ddplint.engine.expressions import bind
 
@@ -463,8 +463,7 @@ def _default(m: Machine, default: Value) -> Value:
     if isinstance(atom, Obj) and atom.kind == "field":
         factory = atom.attrs.get("default_factory")
         if factory is not None:
-            made = apply(m, factory, Arguments(), None)
-            return made
+            return apply(m, factory, Arguments(), None)
         return _default(m, atom.attrs["default"]) if "default" in atom.attrs else one(Sym("field"))
     if isinstance(atom, Const) and isinstance(atom.value, int | float | bool):
         return one(Const(atom.value, soft=True))
@@ -489,11 +488,11 @@ def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callab
                 iterate(m, node, where, apply(m, own, Arguments(), where), body)
                 return NONE
             m.record(facts.Iterate, where, loader=atom, grad=m.grad)
-            m.loop(node, lambda turn: body(batch_of(atom)) and None, over=frozenset({atom}))
+            m.loop(node, lambda turn: body(batch_of(atom)), over=frozenset({atom}))
         case Obj(kind="iterator"):
             source = atom.notes["source"]
             over = frozenset(a for a in source.atoms() if isinstance(a, Obj) and a.kind == "loader")
-            m.loop(node, lambda turn: body(atom.notes["element"]) and None, over=over)
+            m.loop(node, lambda turn: body(atom.notes["element"]), over=over)
         case Obj(kind="iterable"):
             atom.notes["drive"](m, node, where, body)
         case Obj(kind="range"):
@@ -537,6 +536,7 @@ def _unknown(m: Machine, node: ast.AST, atom: Atom, body: Callable[[Value], obje
 
 
 def batch_of(loader: Obj) -> Value:
+    """A batch of a loader."""
     return one(Sym(f"batch of {loader.key}", opaque=False, made_of=frozenset({loader})))
 
 
@@ -570,7 +570,7 @@ def _elements(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], obje
     elif "*" in atom.attrs:
         values.append(atom.attrs["*"])
     element = union(values) if values else one(Sym(f"element of {atom.key}"))
-    m.loop(node, lambda turn: body(element) and None)
+    m.loop(node, lambda turn: body(element))
 
 
 def _literal_key(name: str) -> Value:
@@ -588,7 +588,7 @@ def _unroll(m: Machine, node: ast.AST, values: list[Value], body: Callable[[Valu
     try:
         for value in values:
             m.path = before
-            m.round(turn, lambda value=value: body(value))
+            m.round(turn, partial(body, value))
     finally:
         m.breaks.pop()
         m.loops.pop()
@@ -658,7 +658,7 @@ def _draw(m: Machine, atom: Atom) -> Value:
             loops, m.loops = m.loops, list(atom.notes["loops"])
             try:
                 node = atom.site.node if atom.site is not None else ast.Pass()
-                atom.notes["drive"](m, node, node, lambda element: drawn.append(element))
+                atom.notes["drive"](m, node, node, drawn.append)
             finally:
                 m.loops = loops
             atom.notes["element"] = union(drawn) if drawn else one(Sym("element"))
@@ -686,13 +686,13 @@ def _draw(m: Machine, atom: Atom) -> Value:
 def enter(m: Machine, node: ast.expr, value: Value, rest: Callable[[Value], None]) -> None:
     """``with value:`` around ``rest``, which gets what ``as`` would bind."""
     alternatives = value.within(m.path).alternatives
-    if all(_is_plain(atom) for _, atom in alternatives):
+    if all(is_plain(atom) for _, atom in alternatives):
         depth = len(m.around)
         regions: list[facts.NoSync] = []
         entered = []
         for case, atom in alternatives:
             path = conjoin(m.path, (case,))
-            entered.append(under(_enter_plain(m, node, atom, path, regions), (case,)))
+            entered.append(under(enter_plain(m, node, atom, path, regions), (case,)))
         try:
             rest(union(entered) if entered else NONE)
         finally:
@@ -703,7 +703,8 @@ def enter(m: Machine, node: ast.expr, value: Value, rest: Callable[[Value], None
     m.choose(value, lambda atom: _enter_one(m, node, atom, rest))
 
 
-def _is_plain(atom: Atom) -> bool:
+def is_plain(atom: Atom) -> bool:
+    """Whether a context manager is entered without running code of the project."""
     from ddplint.engine.expressions import method
 
     if isinstance(atom, Obj):
@@ -713,7 +714,8 @@ def _is_plain(atom: Atom) -> bool:
     return True
 
 
-def _enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: list[facts.NoSync]) -> Value:
+def enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: list[facts.NoSync]) -> Value:
+    """What ``as`` binds for such a context manager, now active; ``regions`` gets the ``no_sync`` it opens."""
     match atom:
         case Obj(kind="nosync"):
             m.around.append(Around("nosync", atom.notes["wrapper"], path))
@@ -771,9 +773,7 @@ def _enter_one(m: Machine, node: ast.expr, atom: Atom, rest: Callable[[Value], N
         result = m.run(atom.notes["func"], dict(atom.notes["bound"]), atom.site, atom.notes["me"], at_yield)
         if result is None:
             rest(one(Sym("entered")))
-        elif len(consumer.returns) == returns and result[1].yielded:
-            m.path = before
-        elif not m.path and not result[1].yielded:
+        elif (len(consumer.returns) == returns and result[1].yielded) or (not m.path and not result[1].yielded):
             m.path = before
         return NONE
     if isinstance(atom, Obj) and (enters := method(atom, "__enter__")) is not None:
@@ -786,6 +786,3 @@ def _enter_one(m: Machine, node: ast.expr, atom: Atom, rest: Callable[[Value], N
         return NONE
     enter(m, node, one(atom), rest)
     return NONE
-
-
-__all__ = ["NEVER", "Arguments", "Key", "ModuleRef", "Ranked", "Site", "apply", "enter", "fact", "invoke", "iterate"]

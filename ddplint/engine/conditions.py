@@ -226,5 +226,5 @@ def _join(left: Case, right: Case) -> Case | None:
     shared = few.facts - rest
     if len(few.facts) == len(many.facts):
         return Case(left.mask, shared) if shared <= many.facts else None
-    # a or (not a and b) is a or b
+    # both hold something the other lacks: no single case says as much
     return None

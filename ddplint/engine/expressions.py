@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.calls import Arguments, apply, exact_elements, invoke, iterate, spread
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact
-from ddplint.engine.machine import Machine
+from ddplint.engine.machine import Machine, relative
 from ddplint.engine.names import canonical, hints_rank
 from ddplint.engine.values import (
     FALSE,
+    FOLDING_ERRORS,
     NONE,
     NOTHING,
-    TRUE,
+    Alternative,
     Atom,
     Bound,
     Class,
@@ -79,8 +81,8 @@ _LARGEST = 100
 def evaluate(m: Machine, node: ast.expr) -> Value:
     """What an expression can be on the present path."""
     match node:
-        case ast.Constant(value):
-            return const(value)
+        case ast.Constant(literal):
+            return const(literal)
         case ast.Name(name):
             return lookup(m, name)
         case ast.Attribute():
@@ -122,7 +124,7 @@ def evaluate(m: Machine, node: ast.expr) -> Value:
             return _yield(m, value)
         case ast.YieldFrom():
             source = evaluate(m, node.value)
-            iterate(m, node, node.value, source, lambda element: _yield(m, element) and None)
+            iterate(m, node, node.value, source, lambda element: _yield(m, element))
             return NONE
         case _:
             return one(Sym(type(node).__name__))
@@ -181,7 +183,7 @@ def assign(m: Machine, target: ast.expr, value: Value) -> None:
             starred = next((i for i, e in enumerate(elements) if isinstance(e, ast.Starred)), None)
             for number, element in enumerate(elements):
                 if isinstance(element, ast.Starred):
-                    assign(m, element.value, blend("rest", [value]) and one(blend("rest", [value])))
+                    assign(m, element.value, one(blend("rest", [value])))
                 elif starred is not None and number > starred:
                     assign(m, element, item(m, value, const(number - len(elements))))
                 else:
@@ -255,6 +257,7 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
 
 
 def element_name(literal: Any) -> str:
+    """The attribute under which a container keeps the element with this index or key."""
     return f"[{literal!r}]"
 
 
@@ -406,7 +409,7 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                 if literal is not ...:
                     try:
                         return const(value[literal])
-                    except Exception:
+                    except FOLDING_ERRORS:
                         return one(Sym(f"item of {atom.key}", opaque=False))
                 return one(blend("item", [one(atom), index]))
             case Ranked():
@@ -492,7 +495,8 @@ def method(thing: Obj, name: str) -> Value | None:
 
 
 def bind(value: Value, thing: Atom, cls: Class) -> Value:
-    bound = []
+    """A member of a class as its instance ``thing`` has it: functions become methods."""
+    bound: list[Alternative] = []
     for case, atom in value.alternatives:
         if isinstance(atom, Func) and not _is_static(atom):
             owner: Atom = cls if _is_classmethod(atom) else thing
@@ -523,6 +527,7 @@ def _is_property(func: Func) -> bool:
 
 
 def attribute(m: Machine, base: Value, name: str, node: ast.AST | None) -> Value:
+    """``base.name``."""
     return m.choose(base, lambda atom: _attribute(m, atom, name, node))
 
 
@@ -553,7 +558,7 @@ def _attribute(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Value
             return _super_attribute(m, owner, me, name)
         case Bound() | Func() if name == "__name__":
             return const(atom.name)
-        case Bound() if name in ("__self__",):
+        case Bound() if name == "__self__":
             return one(atom.self)
         case Sym():
             stored = m.sym_attrs.get(f"{atom.text}.{name}")
@@ -648,6 +653,7 @@ def _super_attribute(m: Machine, owner: Class, me: Atom, name: str) -> Value:
 
 
 def module_member(m: Machine, ref: ModuleRef, name: str) -> Value:
+    """What a name of a module of the project stands for, seen from outside."""
     found = m.member(ref, name)
     if found is not None:
         return found
@@ -659,14 +665,16 @@ def module_member(m: Machine, ref: ModuleRef, name: str) -> Value:
     return one(Sym(f"{ref.key}.{name}", ranked=hints_rank(name)))
 
 
-# -------------------------------------------------------------------- imports
+# --------------------------------------------------------- what imports bind
 
 
 def import_path(m: Machine, path: str) -> Value:
+    """The module at a path."""
     return one(m.module(path))
 
 
 def imported(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
+    """Bind what an import statement binds."""
     here = m.frame.home.path
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -690,18 +698,17 @@ def imported(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
             continue
         if source is not None:
             ref = import_path(m, source)
-            value = m.choose(
-                ref,
-                lambda a, n=alias.name: (
-                    module_member(m, a, n) if isinstance(a, ModuleRef) else one(Sym(f"{a.key}.{n}"))
-                ),
-            )  # type: ignore[misc]
+            value = m.choose(ref, partial(_imported_from, m, alias.name))
         elif node.level:
             value = one(Sym(f"unreadable {node.module}.{alias.name}"))
         else:
             full = f"{node.module}.{alias.name}"
             value = library.constant(full) or one(Lib(canonical(full)))
         m.write(m.frame.names, alias.asname or alias.name, value)
+
+
+def _imported_from(m: Machine, name: str, atom: Atom) -> Value:
+    return module_member(m, atom, name) if isinstance(atom, ModuleRef) else one(Sym(f"{atom.key}.{name}"))
 
 
 def _import_star(m: Machine, node: ast.ImportFrom, source: str | None) -> None:
@@ -719,6 +726,7 @@ def _import_star(m: Machine, node: ast.ImportFrom, source: str | None) -> None:
 
 
 def binary(m: Machine, op: ast.operator, left: Value, right: Value) -> Value:
+    """``left op right``, each pair of alternatives under the case both hold in."""
     results = []
     alternatives = [(a, b) for a in left.within(m.path).alternatives for b in right.within(m.path).alternatives]
     if len(alternatives) > 12 or not alternatives:
@@ -740,7 +748,7 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
         if _small(left.value) and _small(right.value):
             try:
                 result = calculate(left.value, right.value)
-            except Exception:
+            except FOLDING_ERRORS:
                 return one(Sym(f"{name}({left.key}, {right.key})", opaque=False))
             if _small(result):
                 return one(Const(result, left.soft or right.soft))
@@ -750,7 +758,7 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
         if a is not None and b is not None:
             try:
                 return _ranked([calculate(x, y) for x, y in zip(a, b, strict=True)], left, right)
-            except Exception:
+            except FOLDING_ERRORS:
                 return one(Sym(f"{name}({left.key}, {right.key})", ranked=True, opaque=False))
     if isinstance(op, ast.Add | ast.BitOr) and isinstance(left, Obj) and left.kind in ("list", "tuple", "dict", "set"):
         joined = m.new(left.kind, left.site)
@@ -807,26 +815,21 @@ def _boolop(m: Machine, node: ast.BoolOp) -> Value:
     def step(number: int) -> None:
         value = evaluate(m, node.values[number])
         if number == len(node.values) - 1:
-            results.append(under(value, _since(m, before)))
+            results.append(under(value, relative(m.path, before)))
             return
         yes, no = split(value)
         stop, go_on = (no, yes) if isinstance(node.op, ast.And) else (yes, no)
         stopping = conjoin(m.path, stop)
         if stopping:
             kept = tuple(alt for alt in value.alternatives if _may(alt[1], isinstance(node.op, ast.Or)))
-            results.append(under(Value(kept), conjoin(_since(m, before), stop)))
+            results.append(under(Value(kept), conjoin(relative(m.path, before), stop)))
         if conjoin(m.path, go_on):
             m.fork([(go_on, lambda: step(number + 1)), (stop, lambda: None)])
 
     before = m.path
     step(0)
     m.path = before
-    return _settle(union(results)) if results else FALSE
-
-
-def _settle(value: Value) -> Value:
-    """Unknown truths made into facts, so that the value can be split again without growing."""
-    return value
+    return union(results) if results else FALSE
 
 
 def _may(atom: Atom, wanted: bool) -> bool:
@@ -834,19 +837,12 @@ def _may(atom: Atom, wanted: bool) -> bool:
     return bool(yes if wanted else no)
 
 
-def _since(m: Machine, before: Path) -> Path:
-    from ddplint.engine.machine import _relative
-
-    return _relative(m.path, before)
-
-
 def _ifexp(m: Machine, node: ast.IfExp) -> Value:
     yes, no = test(m, node.test)
     results: list[Value] = []
 
     def arm(expression: ast.expr, assumed: Path, holds: bool) -> Callable[[], None]:
-        run = narrowed(m, node.test, holds, lambda: results.append(under(evaluate(m, expression), assumed)))
-        return run
+        return narrowed(m, node.test, holds, lambda: results.append(under(evaluate(m, expression), assumed)))
 
     before = m.path
     m.fork([(yes, arm(node.body, yes, True)), (no, arm(node.orelse, no, False))])
@@ -983,10 +979,10 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
     if a is not None and b is not None:
         try:
             return truth(Ranked(tuple(bool(calculate(x, y)) for x, y in zip(a, b, strict=True)), "rank"))
-        except Exception:
+        except FOLDING_ERRORS:
             return fact(key := Key(f"{type(op).__name__}({left.key}, {right.key})"), True), fact(key, False)
     if isinstance(op, ast.Is | ast.Eq):
-        if isinstance(right, Const) and right.value is None or isinstance(left, Const) and left.value is None:
+        if (isinstance(right, Const) and right.value is None) or (isinstance(left, Const) and left.value is None):
             other = left if isinstance(right, Const) and right.value is None else right
             if isinstance(other, Obj | Func | Class | Lib | Bound | Partial | ModuleRef | Ranked):
                 return NEVER, ALWAYS
@@ -1013,7 +1009,7 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
     if len(text) > 300:
         text = symbol.text
     key = Key(text, symbol.ranked, counts)
-    if isinstance(left, Obj) and left.kind in ("instance",) and isinstance(op, ast.Lt | ast.Gt | ast.Eq):
+    if isinstance(left, Obj) and left.kind == "instance" and isinstance(op, ast.Lt | ast.Gt | ast.Eq):
         key = Key(text, False, False)
     return fact(key, True), fact(key, False)
 
@@ -1196,6 +1192,3 @@ def pattern(m: Machine, node: ast.pattern, subject: Value) -> tuple[Path, Path, 
                 if (name := getattr(part, "name", None) or getattr(part, "rest", None)) and isinstance(name, str)
             }
             return fact(key, True), fact(key, False), names
-
-
-__all__ = ["NONE", "TRUE", "assign", "evaluate", "lookup", "test"]

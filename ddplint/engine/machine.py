@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact, forget
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
 from ddplint.engine.values import (
     NONE,
     Atom,
@@ -32,7 +32,7 @@ from ddplint.engine.values import (
     under,
     union,
 )
-from ddplint.project import Module, Project
+from ddplint.project import Project
 
 _MOST_STATEMENTS = 20_000
 _DEEPEST = 40
@@ -41,7 +41,7 @@ _DULL = 16
 """How often a function is followed that does nothing of interest."""
 
 
-class OutOfBudget(Exception):
+class OutOfBudgetError(Exception):
     """The program is larger than is followed."""
 
 
@@ -263,7 +263,7 @@ class Machine:
     def loop(
         self,
         node: ast.AST,
-        body: Callable[[facts.Loop], None],
+        body: Callable[[facts.Loop], object],
         repeats: bool = True,
         over: frozenset[Obj] = frozenset(),
         endless: bool = False,
@@ -293,11 +293,11 @@ class Machine:
             died = not self.path and not went_on
             changed = False
             left = [(where, name, old, where.get(name)) for where, name, old in journal.values()]
-            for where, name, old, value in left:
+            for where, name, old, seen in left:
                 _restore(where, name, old)
-                if value is None:
+                if seen is None:
                     continue
-                value = _forget(value, turn.mark)
+                value = _forget(seen, turn.mark)
                 if old is None or old is value:
                     self.write(where, name, value)
                     continue
@@ -397,7 +397,7 @@ class Machine:
             if not frame.captured:
                 self.forget(bound)
         results = [
-            value if path is base or path == base else under(value, _relative(path, base))
+            value if path is base or path == base else under(value, relative(path, base))
             for path, value in frame.returns
         ]
         if frame.died:
@@ -528,7 +528,7 @@ class Machine:
             self.statements += 1
             if self.statements > _MOST_STATEMENTS:
                 self.trace.complete = False
-                raise OutOfBudget
+                raise OutOfBudgetError
             execute(self, statement)
 
 
@@ -600,7 +600,7 @@ def _restore(where: dict[str, Value], name: str, old: Value | None) -> None:
 
 def _counted(node: ast.AST) -> tuple[str, ...]:
     """The names that a loop's body adds to."""
-    known = getattr(node, "_counts", None)
+    known = getattr(node, "known_counts", None)
     if known is None:
         found = set()
         stack = list(getattr(node, "body", ())) if isinstance(node, ast.For | ast.AsyncFor | ast.While) else []
@@ -612,8 +612,8 @@ def _counted(node: ast.AST) -> tuple[str, ...]:
             elif not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
                 stack.extend(ast.iter_child_nodes(inner))
         known = tuple(sorted(found))
-        node._counts = known  # type: ignore[attr-defined]
-    return known  # type: ignore[no-any-return]
+        node.known_counts = known  # type: ignore[attr-defined]
+    return known
 
 
 def _widened(value: Value) -> Value:
@@ -654,7 +654,7 @@ def _differs(old: Value, new: Value) -> bool:
     return False
 
 
-def _relative(path: Path, base: Path) -> Path:
+def relative(path: Path, base: Path) -> Path:
     """The path without what holds at ``base`` anyway."""
     common = None
     mask = 0
@@ -664,6 +664,3 @@ def _relative(path: Path, base: Path) -> Path:
     common = common or frozenset()
     found = tuple(Case(EVERY_RANK if case.mask == mask else case.mask, case.facts - common) for case in path)
     return ALWAYS if any(case == ALWAYS[0] for case in found) else found
-
-
-__all__ = ["Around", "Frame", "Key", "Machine", "Module", "OutOfBudget", "blend", "fact"]

@@ -37,10 +37,10 @@ def stripped(project: Project) -> list[Stripped]:
     for path in project.holding(_PREFIX):
         module = project.module(path)
         if module is not None and b"load" in module.source:
-            known: list[Stripped] | None = getattr(module.tree, "_stripped", None)
+            known: list[Stripped] | None = getattr(module.tree, "known_stripped", None)
             if known is None:
                 known = list(dict.fromkeys(_in_module(project, path, module.tree)))
-                module.tree._stripped = known  # type: ignore[attr-defined]
+                module.tree.known_stripped = known  # type: ignore[attr-defined]
             found += known
     return found
 

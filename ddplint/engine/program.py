@@ -13,7 +13,7 @@ from ddplint.engine.calls import Arguments, apply, call_function
 from ddplint.engine.conditions import ALWAYS
 from ddplint.engine.expressions import method
 from ddplint.engine.facts import Trace
-from ddplint.engine.machine import Frame, Machine, OutOfBudget, bound_names
+from ddplint.engine.machine import Frame, Machine, OutOfBudgetError, bound_names
 from ddplint.engine.values import Class, Func, ModuleRef, Obj, one
 from ddplint.project import Project
 
@@ -36,7 +36,7 @@ def run(project: Project, entry: str) -> Trace:
             if ref is not None:
                 for _ in range(2):
                     _uncalled(machine, ref)
-        except (OutOfBudget, RecursionError, MemoryError):
+        except (OutOfBudgetError, RecursionError, MemoryError):
             machine.trace.complete = False
     machine.trace.statements = machine.statements
     return machine.trace

@@ -279,10 +279,10 @@ def speaks_of_ranks(cls: Class) -> bool:
     for step in cls.mro():
         if not isinstance(step, Class):
             continue
-        known = getattr(step.node, "_speaks_of_ranks", None)
+        known = getattr(step.node, "known_to_speak", None)
         if known is None:
             known = any(_names_rank(node) for node in ast.walk(step.node))
-            step.node._speaks_of_ranks = known  # type: ignore[attr-defined]
+            step.node.known_to_speak = known  # type: ignore[attr-defined]
         if known:
             return True
     return False
@@ -363,15 +363,15 @@ def function_of(site: Site) -> str:
 
 
 def _functions(tree: ast.Module) -> list[tuple[int, int]]:
-    known = getattr(tree, "_functions", None)
+    known = getattr(tree, "known_functions", None)
     if known is None:
         known = [
             (node.lineno, node.end_lineno or node.lineno)
             for node in ast.walk(tree)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
-        tree._functions = known  # type: ignore[attr-defined]
-    return known  # type: ignore[no-any-return]
+        tree.known_functions = known  # type: ignore[attr-defined]
+    return known
 
 
 def places_to_report(wrong: Iterable[facts.Event], right: Iterable[facts.Event]) -> list[tuple[Site, facts.Event]]:

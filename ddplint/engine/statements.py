@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import cast
 
 from ddplint.engine import facts
 from ddplint.engine.calls import enter, instantiate_class_body, iterate
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact, simplify
 from ddplint.engine.expressions import assign, binary, evaluate, function, imported, narrowed, pattern, test
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import NONE, Class, Const, Lib, Obj, Sym, Value, blend, one, union
+from ddplint.engine.values import NONE, Const, Obj, Sym, Value, one, union
 
 _MOST_FACTS = 20
 """How many facts a path collects before further tests are no longer remembered."""
@@ -79,7 +80,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
                 if isinstance(target, ast.Subscript):
                     evaluate(m, target.value)
         case _ if isinstance(node, getattr(ast, "TryStar", ())):
-            _try(m, node)
+            _try(m, cast("ast.Try", node))  # its fields are the same
         case _:
             pass
 
@@ -207,7 +208,6 @@ def _try(m: Machine, node: ast.Try) -> None:
         if node.orelse and m.path:
             m.block(node.orelse)
 
-    restarts = {name for handler in node.handlers for name in _caught(handler)}
     if finished:
         arms.append((fact(key, False), went_well))
     else:
@@ -233,7 +233,6 @@ def _try(m: Machine, node: ast.Try) -> None:
         m.path = finished
         if node.orelse and m.path:
             m.block(node.orelse)
-    del restarts
     if node.finalbody:
         after = m.path
         m.path = after or before
@@ -292,6 +291,3 @@ def _match(m: Machine, node: ast.Match) -> None:
     if remaining:
         arms.append((remaining, lambda: None))
     m.fork(arms)
-
-
-__all__ = ["Class", "Lib", "blend", "execute"]

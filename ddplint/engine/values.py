@@ -32,6 +32,11 @@ _MOST_MODELS = 3
 _MOST_BASES = 12
 _MOST_UNKNOWN = 3
 
+FOLDING_ERRORS = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, Warning,
+)  # fmt: skip
+"""What Python may raise where literals are calculated with; a warning under ``-W error`` or ``-bb``."""
+
 
 class Atom:
     """One thing a value can be."""

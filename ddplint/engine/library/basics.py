@@ -12,6 +12,7 @@ from ddplint.engine.machine import Machine
 from ddplint.engine.names import DATA_LOADER, DDP, DISTRIBUTED_SAMPLER, MODULE
 from ddplint.engine.values import (
     FALSE,
+    FOLDING_ERRORS,
     NONE,
     TRUE,
     Atom,
@@ -49,12 +50,12 @@ def _convert(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
         if isinstance(atom, Const):
             try:
                 return one(Const(convert(atom.value), atom.soft))  # type: ignore[operator]
-            except Exception:
+            except FOLDING_ERRORS:
                 return one(Sym(f"{name}({atom.key})", opaque=False))
         if isinstance(atom, Ranked):
             try:
                 return one(Ranked(tuple(convert(value) for value in atom.values), atom.role))  # type: ignore[operator]
-            except Exception:
+            except FOLDING_ERRORS:
                 return one(Sym(f"{name}({atom.key})", ranked=True, opaque=False))
         if isinstance(atom, Obj) and atom.kind == "path":
             return atom.notes["value"]  # type: ignore[no-any-return]
@@ -375,7 +376,7 @@ def text_method(me: Const, text: str, name: str, args: Arguments) -> Value:
         if all(isinstance(x, str) for x in literals) and not args.keywords and (literals or name != "format"):
             try:
                 result = getattr(text, name)(*literals)
-            except Exception:
+            except FOLDING_ERRORS:
                 result = ...
             if isinstance(result, str | bool):
                 return const(result)

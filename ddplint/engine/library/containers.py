@@ -10,12 +10,27 @@ from ddplint.engine.calls import Arguments, draw, exact_elements, iterate
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Key, conjoin, disjoin, fact
 from ddplint.engine.library.registry import first_argument, handles, is_loader, iterable
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import NONE, Atom, Class, Obj, Sym, Value, blend, boolean, const, one, split, under, union
+from ddplint.engine.values import (
+    NONE,
+    Alternative,
+    Atom,
+    Class,
+    Obj,
+    Sym,
+    Value,
+    blend,
+    boolean,
+    const,
+    one,
+    split,
+    under,
+    union,
+)
 
 
 @handles("copy.deepcopy", "copy.copy")
 def _copy(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    copied = []
+    copied: list[Alternative] = []
     for case, atom in first_argument(args).alternatives:
         if isinstance(atom, Obj):
             twin = m.new(atom.kind, atom.site, atom.cls)
@@ -32,8 +47,8 @@ def _copy(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
                     twin.attrs["module"] = one(inner_twin)
             copied.append((case, twin))
         else:
-            copied.append((case, atom))  # type: ignore[arg-type]
-    return Value(tuple(copied)) if copied else NONE  # type: ignore[arg-type]
+            copied.append((case, atom))
+    return Value(tuple(copied)) if copied else NONE
 
 
 @handles("builtins.enumerate")
@@ -97,13 +112,13 @@ def _through(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
 def _cycle(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     source = first_argument(args)
     if name == "itertools.repeat":
-        return iterable(m, node, lambda m, where, spot, body: m.loop(where, lambda turn: body(source) and None))
+        return iterable(m, node, lambda m, where, spot, body: m.loop(where, lambda turn: body(source)))
 
     def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
         _replayed(m, source, spot, "itertools.cycle")
         element = draw(m, source)
         over = frozenset(a for a in source.atoms() if isinstance(a, Obj) and a.kind == "loader")
-        m.loop(where, lambda turn: body(element) and None, over=over)
+        m.loop(where, lambda turn: body(element), over=over)
 
     return iterable(m, node, drive)
 
@@ -219,7 +234,7 @@ def collected(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> V
             return one(made)
     if isinstance(atom, Obj) and atom.kind in ("iterable", "generator", "dict"):
         drawn: list[Value] = []
-        iterate(m, spot, spot, source, lambda element: drawn.append(element))
+        iterate(m, spot, spot, source, drawn.append)
         if drawn:
             made.attrs["*"] = union(drawn)
         return one(made)

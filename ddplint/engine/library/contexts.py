@@ -13,8 +13,8 @@ from ddplint.engine.names import hints_rank
 from ddplint.engine.values import FALSE, NONE, TRUE, Bound, Func, Lib, Obj, Sym, Value, boolean, one, split
 
 
-@handles("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.no_grad",
-          "torch.autograd.grad_mode.no_grad", "torch.autograd.set_grad_enabled")  # fmt: skip
+@handles("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
+          "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad", "torch.autograd.set_grad_enabled")  # fmt: skip
 def _grad(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     last = name.rsplit(".", 1)[-1]
     if last in ("no_grad", "inference_mode") and args.positional and isinstance(args.positional[0].only, Func):
@@ -44,14 +44,14 @@ def _null(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 def stack_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of ``contextlib.ExitStack``; what is entered stays active."""
-    from ddplint.engine.calls import _enter_plain, _is_plain
+    from ddplint.engine.calls import enter_plain, is_plain
 
     if name in ("enter_context", "push", "enter_async_context") and args.positional:
         value = args.positional[0]
         regions: list[facts.NoSync] = []
         for case, atom in value.within(m.path).alternatives:
-            if _is_plain(atom) and isinstance(node, ast.expr):
-                _enter_plain(m, node, atom, conjoin(m.path, (case,)), regions)
+            if is_plain(atom) and isinstance(node, ast.expr):
+                enter_plain(m, node, atom, conjoin(m.path, (case,)), regions)
             elif isinstance(atom, Obj) and atom.kind == "generator":
                 m.around.append(Around("hidden", None, m.path))
         return value
@@ -60,10 +60,10 @@ def stack_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST 
 
 def context_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """``__enter__`` and ``__exit__`` of a context manager, where they are called by name."""
-    from ddplint.engine.calls import _enter_plain
+    from ddplint.engine.calls import enter_plain
 
     if name == "__enter__" and isinstance(node, ast.expr):
-        return _enter_plain(m, node, me, m.path, [])
+        return enter_plain(m, node, me, m.path, [])
     if name == "__exit__":
         thing = me.notes.get("wrapper")
         for number in range(len(m.around) - 1, -1, -1):

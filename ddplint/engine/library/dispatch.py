@@ -99,7 +99,7 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
     ranked = any(v.per_rank for v in given) or last in DIFFERS
     result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
-    kept = frozenset(p for p in result.made_of if not (isinstance(p, Obj) and p.kind in ("optimizer",)))
+    kept = frozenset(p for p in result.made_of if not (isinstance(p, Obj) and p.kind == "optimizer"))
     return one(Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept))
 
 
@@ -188,7 +188,7 @@ def _super_method(m: Machine, owner: Class, me: Atom, name: str, args: Arguments
             from ddplint.engine.calls import batch_of
 
             m.record(facts.Iterate, spot, loader=me, grad=m.grad)
-            m.loop(where, lambda turn: body(batch_of(me)) and None, over=frozenset({me}))
+            m.loop(where, lambda turn: body(batch_of(me)), over=frozenset({me}))
 
         return iterable(m, node, drive)
     if name == "__getattr__":
@@ -209,7 +209,7 @@ def _object_method(
         found = handler(m, me, name, args, node)
         if found is not None:
             return found
-    if name in ("save_pretrained",):
+    if name == "save_pretrained":
         return record_write(m, "save_pretrained", args.get(0, "save_directory"), one(me), node)
     if kind in ("instance", "module", "loader", "sampler") and not known_library(me):
         return opaque_call(m, Bound(me, name, None), args, node)
@@ -247,8 +247,6 @@ _CUTS = {"replace", "removeprefix", "lstrip", "partition", "split", "sub", "stri
 _WRITERS = {
     "pandas": frozenset({"to_csv", "to_excel", "to_json", "to_pickle", "to_parquet", "to_feather"}),
 }
-
-
 """Methods of what a library made that write a file."""
 
 
@@ -279,8 +277,6 @@ _OF_TEXT = frozenset(
         "as_posix",
     ]
 )
-
-
 """Methods of texts and paths: what they give is made of what they are given, and of nothing else."""
 
 
@@ -336,9 +332,9 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         for value in args.positional:
             given = value.only
             if isinstance(given, Obj) and given.kind == "dict":
-                for key, entry in given.attrs.items():
-                    if key.startswith("['"):
-                        m.write(m.sym_attrs, f"{me.text}{key}", entry)
+                for at, entry in given.attrs.items():
+                    if at.startswith("['"):
+                        m.write(m.sym_attrs, f"{me.text}{at}", entry)
         if states:
             return NONE
     if name in ("get", "pop", "copy") and any(isinstance(part, facts.Load) for part in made_of):
@@ -354,6 +350,4 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
 
 
 _PLACES = frozenset({"to", "cuda", "xpu", "npu", "new_tensor", "record_stream"})
-
-
 """Methods whose argument says where a tensor lies, not what it holds."""

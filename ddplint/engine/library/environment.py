@@ -75,8 +75,6 @@ def in_environment(name: Atom) -> tuple[Path, Path]:
 
 
 SINGLES_OUT = re.compile(r"main|master|chief|leader|primary|zero|root|first", re.IGNORECASE)
-
-
 """In the name of a switch: a launcher may give it to one process alone."""
 
 
@@ -84,8 +82,6 @@ def environ_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
     """A method of ``os.environ``."""
     literal = args.positional[0].constant() if args.positional else ...
     if name in ("get", "setdefault", "pop", "__getitem__"):
-        if isinstance(literal, str) and literal in _ENVIRONMENT:
-            return environment(m, literal)
         return environment(m, literal)
     return NONE
 

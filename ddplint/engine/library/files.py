@@ -15,7 +15,7 @@ from ddplint.engine.values import NONE, Lib, Obj, Sym, Value, blend, by_groups, 
 
 
 @handles("torch.distributed.init_process_group")
-def _join(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+def _init_process_group(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     size = args.get(3, "world_size")
     if node is not None and size is not None:
         m.record(facts.Join, node, size=size)
@@ -131,7 +131,7 @@ def _buffer(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Val
 def _temporary(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     made = m.new("context", node, name="temporary")
     place = one(Sym(f"{name}@{place_of(node)}", ranked=True, opaque=False))
-    if name.endswith("mkdtemp") or name.endswith("gettempdir") or name.endswith("mktemp"):
+    if name.endswith(("mkdtemp", "gettempdir", "mktemp")):
         return place
     made.notes["entered"] = place
     made.attrs["name"] = place
@@ -205,6 +205,4 @@ def path_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST |
 
 
 PLAIN_TYPES = frozenset({"builtins.str", "builtins.int", "builtins.float"})
-
-
 """Types of options that no text of the command line turns into None."""

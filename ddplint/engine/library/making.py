@@ -8,7 +8,7 @@ from ddplint.engine import facts
 from ddplint.engine.calls import Arguments
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import DATA_LOADER, DATA_PARALLEL, DDP, DISTRIBUTED_SAMPLER, FSDP, MODULE
-from ddplint.engine.values import NONE, Atom, Bound, Class, Const, Lib, Obj, Sym, Value, blend, const, one
+from ddplint.engine.values import NONE, Alternative, Atom, Bound, Class, Const, Lib, Obj, Sym, Value, blend, const, one
 
 
 def kind_of(cls: Class) -> str:
@@ -49,10 +49,10 @@ def worth_making(made: Obj, cls: Class) -> bool:
         return False
     if made.kind != "module" and not _is_dataset(cls):
         return True
-    known = getattr(cls.node, "_worth_making", None)
+    known = getattr(cls.node, "known_worth", None)
     if known is None:
         known = any(_speaks(step) for step in cls.mro() if isinstance(step, Class))
-        cls.node._worth_making = known  # type: ignore[attr-defined]
+        cls.node.known_worth = known  # type: ignore[attr-defined]
     return bool(known)
 
 
@@ -278,7 +278,7 @@ def loader_sampler(m: Machine, loader: Obj) -> Value:
         return one(m.new("instance", loader.site, Lib("torch.utils.data.SequentialSampler")))
     if given is None:
         return one(m.new("instance", loader.site, Lib("torch.utils.data.RandomSampler")))
-    kept = []
+    kept: list[Alternative] = []
     for case, atom in given.alternatives:
         if isinstance(atom, Const) and atom.value is None:
             kept.append((case, m.new("instance", loader.site, Lib("torch.utils.data.RandomSampler"))))

@@ -284,16 +284,16 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
     if name == "save_pretrained":
         return record_write(m, "save_pretrained", args.get(0, "save_directory"), one(me), node)
     if name in ("modules", "children"):
-        parts = [v for k, v in me.attrs.items()]
+        parts = list(me.attrs.values())
         return one(m.new("list", node, loose=True)) if not parts else loose_list(m, node, [one(me), *parts])
     if name in ("keys", "values", "items", "append", "update", "get", "pop") and me.cls is not None:
         return dict_method(m, me, name, args, node) if name != "append" else list_method(m, me, name, args, node)
-    if name == "add_module" or name == "register_module":
+    if name in ("add_module", "register_module"):
         literal = args.positional[0].constant() if args.positional else ...
         if isinstance(literal, str) and len(args.positional) > 1:
             m.write(me.attrs, literal, args.positional[1])
         return NONE
-    if me.kind == "module" and isinstance(me.cls, Class) is False and name not in ("named_modules", "zero_grad"):
+    if me.kind == "module" and not isinstance(me.cls, Class) and name not in ("named_modules", "zero_grad"):
         taint = frozenset(p for v in args.all() for p in v.taint)
         return one(Sym(f"{me.key}.{name}()", False, False, True, taint | {me}))
     if name == "named_modules":

@@ -20,8 +20,6 @@ IN_SIGHT = {
     "weakref", "struct", "textwrap", "statistics", "heapq", "bisect", "platform", "psutil", "loguru", "omegaconf",
     "torchmetrics", "torchinfo", "apex",
 }  # fmt: skip
-
-
 """Libraries that do not change how a loader is sharded or a sampler is told its epoch."""
 
 
@@ -31,8 +29,6 @@ WITH_OPTIMIZERS = {"transformers", "apex", "timm", "bitsandbytes", "torch_optimi
 OPTIMIZER = re.compile(
     r"^[A-Z]\w*(?:Adam|SGD|LAMB|Lamb|LARS|Lion)|^(?:Adam|Adafactor|SGD|LAMB|Lamb|LARS|Lion|Ranger)\w*$"
 )
-
-
 """Classes that other libraries add to torch's optimizers."""
 
 
@@ -47,9 +43,6 @@ DATA_ROOTS = {
     "datasets",
     "transformers",
 }
-
-
-_CACHE_NAMES = {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "rich.progress.track"}
 
 
 Handler = Callable[[Machine, str, Arguments, "ast.AST | None"], Value]
