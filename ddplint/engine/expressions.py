@@ -555,7 +555,7 @@ def _attribute(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Value
                 )
             )
         case Super(owner, me):
-            return _super_attribute(m, owner, me, name)
+            return _super_attribute(owner, me, name)
         case Bound() | Func() if name == "__name__":
             return const(atom.name)
         case Bound() if name == "__self__":
@@ -640,7 +640,7 @@ def _unknown_attribute(thing: Obj, name: str) -> Value:
     return one(Sym(f"{thing.key}.{name}", ranked=hints_rank(name), opaque=True))
 
 
-def _super_attribute(m: Machine, owner: Class, me: Atom, name: str) -> Value:
+def _super_attribute(owner: Class, me: Atom, name: str) -> Value:
     cls = me.cls if isinstance(me, Obj) and isinstance(me.cls, Class) else me if isinstance(me, Class) else owner
     seen = False
     for step in cls.mro():

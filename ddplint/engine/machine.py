@@ -426,7 +426,7 @@ class Machine:
         finally:
             self.frames.pop()
 
-    def ret(self, node: ast.AST | None, value: Value) -> None:
+    def ret(self, value: Value) -> None:
         """Leave the function with a value; the path ends here."""
         self.frame.returns.append((self.path, value))
         self.path = NEVER

@@ -35,7 +35,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
             value = evaluate(m, node.value) if node.value is not None else NONE
             if len(m.loops) > m.frame.loops:
                 m.record(facts.Leave, node, statement="return", loop=m.loops[-1])
-            m.ret(node, value)
+            m.ret(value)
         case ast.If():
             yes, no = test(m, node.test)
             if any(len(case.facts) > _MOST_FACTS for case in m.path) and _same_for_all(yes + no):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -591,13 +591,6 @@ def per_rank_values(atom: Atom) -> tuple[Any, ...] | None:
     if isinstance(atom, Const) and not atom.soft:
         return (atom.value,) * WORLD
     return None
-
-
-def harden(value: Value) -> Value:
-    """The value with its defaults taken as they stand."""
-    if not any(isinstance(a, Const) and a.soft for a in value.atoms()):
-        return value
-    return Value(tuple((c, replace(a, soft=False) if isinstance(a, Const) else a) for c, a in value.alternatives))
 
 
 def _digest(text: str) -> str:

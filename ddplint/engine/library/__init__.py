@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from ddplint.engine.library import containers as containers
-from ddplint.engine.library import data as data
-from ddplint.engine.library import distributed as distributed
-from ddplint.engine.library import files as files
-from ddplint.engine.library import registry as registry
 from ddplint.engine.library.basics import classes, has, is_instance
 from ddplint.engine.library.contexts import decorated, enter_decorators
 from ddplint.engine.library.dispatch import call, call_object, method
@@ -34,13 +29,9 @@ __all__ = [
     "call_object",
     "classes",
     "constant",
-    "containers",
-    "data",
     "decorated",
-    "distributed",
     "enter_decorators",
     "environment",
-    "files",
     "has",
     "has_method",
     "holds",
@@ -51,7 +42,6 @@ __all__ = [
     "left_by_forward",
     "method",
     "option",
-    "registry",
     "scales_and_steps",
     "star",
     "worth_making",

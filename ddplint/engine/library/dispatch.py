@@ -46,7 +46,6 @@ from ddplint.engine.values import (
     TRUE,
     Atom,
     Bound,
-    Class,
     Const,
     Func,
     Lib,
@@ -163,8 +162,8 @@ def method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AST | Non
     if name == "join" and isinstance(me, Const | Sym) and len(args.positional) == 1:
         args = Arguments([*args.positional, draw(m, args.positional[0])])
     match me:
-        case Super(owner, thing):
-            return _super_method(m, owner, thing, name, args, node)
+        case Super(_, thing):
+            return _super_method(m, thing, name, args, node)
         case Obj():
             return _object_method(m, me, name, args, node)
         case Sym():
@@ -175,7 +174,7 @@ def method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AST | Non
             return one(blend(f"{me.key}.{name}", args.all(), opaque=False))
 
 
-def _super_method(m: Machine, owner: Class, me: Atom, name: str, args: Arguments, node: ast.AST | None) -> Value:
+def _super_method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if not isinstance(me, Obj):
         return one(Sym(f"super.{name}"))
     if name == "__init__":
@@ -193,12 +192,10 @@ def _super_method(m: Machine, owner: Class, me: Atom, name: str, args: Arguments
         return iterable(m, node, drive)
     if name == "__getattr__":
         return one(Sym(f"attribute of {me.key}"))
-    return _object_method(m, me, name, args, node, inherited=True)
+    return _object_method(m, me, name, args, node)
 
 
-def _object_method(
-    m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None, inherited: bool = False
-) -> Value:
+def _object_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value:
     kind = me.kind
     if kind in ("module", "ddp", "dp"):
         found = module_method(m, me, name, args, node)

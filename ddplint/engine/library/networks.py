@@ -156,7 +156,7 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
         taint |= frozenset(p for p in value.taint if grad or not isinstance(p, facts.Forward))
     for value in args.all():
         taint |= _deep_taint(value)
-    if thing.kind == "module" and isinstance(thing.cls, Class) and _worth_running(m, thing):
+    if thing.kind == "module" and isinstance(thing.cls, Class) and _worth_running(thing):
         runner = project_method(thing, "forward")
         if runner is not None:
             result = apply(m, runner, args, node)
@@ -195,7 +195,7 @@ def _deep_taint(value: Value, depth: int = 2) -> frozenset[Any]:
     return found
 
 
-def _worth_running(m: Machine, thing: Obj) -> bool:
+def _worth_running(thing: Obj) -> bool:
     """Whether a module's own ``forward`` can matter: it holds a wrapper, or speaks to other processes."""
     known = thing.notes.get("worth running")
     if known is None:
