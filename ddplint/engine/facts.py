@@ -190,9 +190,9 @@ class Collective(Event):
 
 @dataclass(eq=False)
 class Join(Event):
-    """The process group is set up with a world size that the program gives."""
+    """The process group is set up; ``size`` is the world size where the program gives one."""
 
-    size: Value
+    size: Value | None
 
 
 @dataclass(eq=False)

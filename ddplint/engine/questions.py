@@ -89,6 +89,13 @@ class Program:
         """Where the program starts processes."""
         return list(self.trace.of(facts.Spawn))
 
+    @cached_property
+    def joins_ranks(self) -> bool:
+        """Whether the program is seen to be one rank of several: it joins or starts them, or trains a wrapper."""
+        if self.spawns or any(True for _ in self.trace.of(facts.Join)):
+            return True
+        return any(self.wrappers_in(backward) for backward in self.trace.of(facts.Backward))
+
     def in_parent(self, event: facts.Event) -> bool:
         """Whether one process alone gets here: the one that starts the ranks, or would have started them."""
         if event.worker:
@@ -111,7 +118,11 @@ class Program:
 
     def _alone(self, path: Path) -> bool:
         """Whether the world size is a literal one."""
-        sizes = [event.size.within(path).only for event in self.trace.of(facts.Join) if meets(event.path, path)]
+        sizes = [
+            None if event.size is None else event.size.within(path).only
+            for event in self.trace.of(facts.Join)
+            if meets(event.path, path)
+        ]
         return bool(sizes) and all(isinstance(size, Const) and size.value == 1 and not size.soft for size in sizes)
 
     def on_many_ranks(self, event: facts.Event, path: Path | None = None, together: bool = False) -> bool:

@@ -22,7 +22,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     right: dict[Site, list[facts.Event]] = defaultdict(list)
     wraps: dict[int, Program] = {}
     for program in programs:
-        if not program.wraps:
+        if not program.wraps or not program.joins_ranks:
             continue
         unguarded: list[facts.Event] = []
         for save in program.trace.of(facts.Save):

@@ -50,6 +50,14 @@ def _world(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
     return one(SIZE)
 
 
+@handles("torch.distributed.init_process_group")
+def _init_process_group(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    size = args.get(3, "world_size")
+    if node is not None:
+        m.record(facts.Join, node, size=size)
+    return NONE
+
+
 @handles(
     "torch.distributed.is_initialized",
     "torch.distributed.is_available",

@@ -14,14 +14,6 @@ from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Lib, Obj, Sym, Value, blend, by_groups, const, one, union
 
 
-@handles("torch.distributed.init_process_group")
-def _init_process_group(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    size = args.get(3, "world_size")
-    if node is not None and size is not None:
-        m.record(facts.Join, node, size=size)
-    return NONE
-
-
 def record_write(m: Machine, how: str, file: Value | None, content: Value | None, node: ast.AST | None) -> Value:
     """Record that ``content`` goes to ``file``; into an open file or a buffer it is added without an event."""
     if file is None or node is None:
