@@ -88,11 +88,22 @@ def _python_files(folder: str, problems: list[str], *, is_given: bool = True) ->
     if not is_given and _is_foreign(folder, {entry.name for entry in entries}):
         return
     for entry in entries:
-        if entry.name.endswith(".py") and entry.is_file():
+        if entry.name.endswith(".py") and _is_file(entry, problems):
             yield os.path.join(folder, entry.name)
     for entry in entries:
         if not _is_skipped(entry.name) and entry.is_dir(follow_symlinks=False):
             yield from _python_files(os.path.join(folder, entry.name), problems, is_given=False)
+
+
+def _is_file(entry: os.DirEntry[str], problems: list[str]) -> bool:
+    """Whether ``entry`` is a regular file or a link to one; a link that leads nowhere is passed over."""
+    try:
+        return entry.is_file()
+    except PermissionError as error:
+        problems.append(f"{entry.path}: {error.strerror}")
+    except OSError:  # a link to itself, or through a file
+        pass
+    return False
 
 
 def _is_skipped(name: str) -> bool:

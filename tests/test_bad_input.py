@@ -27,6 +27,11 @@ DEEP = {
     "branches": "if x:\n    pass\n" + "".join(f"elif x == {n}:\n    pass\n" for n in range(1500)),
     "lines": "x = 1\n" * 15_000,
     "blocks": "".join(f"{' ' * depth}if x:\n" for depth in range(90)) + " " * 90 + "pass\n",
+    "powers": "import torch.distributed\nx = torch.distributed.get_rank() + 3\n" + "x = x * x\n" * 60,
+    "widths": "import torch.distributed\nx = torch.distributed.get_rank()\n"
+    + "y = '%.1000000000f' % x, str(x) * 1000000000, '%1000000000s' % 'a', '{:>1000000000}'.format('a')\n" * 20,
+    "doubled": "import os\nx = y = z = 'a'\n"
+    + "x = os.path.join(x, x)\ny = y.replace('a', 'aa')\nz = '{0}{0}'.format(z)\n" * 60,
 }
 
 
@@ -90,6 +95,8 @@ def test_paths_that_are_not_there(project: Path) -> None:
 def test_odd_things_in_a_folder_are_passed_over(project: Path) -> None:
     (project / ".#train.py").symlink_to("somebody@somewhere.1234")
     (project / "loop").symlink_to("loop")
+    (project / "loop.py").symlink_to("loop.py")
+    (project / "through_a_file.py").symlink_to("train.py/data.py")
     (project / "up").symlink_to("..")
     os.mkfifo(project / "pipe.py")
     (project / "folder.py").mkdir()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -72,6 +74,8 @@ _OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
     ast.NotIn: ast.In,
 }
 _LONGEST_TEXT = 400
+_WIDE = re.compile(r"%[-+ #0]*(?:\d{4}|\d*\.\d{4})")
+"""A conversion in a format that is a thousand characters wide or more."""
 _ALIKE = frozenset({"requires_grad", "dtype", "ndim", "is_leaf", "is_cuda", "grad_fn"})
 """What tensors of one place in the program have in common, whatever they hold."""
 _LARGEST = 100
@@ -745,7 +749,7 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
     if isinstance(op, ast.Mod) and right == Const(1) and isinstance(left, Sym):
         return const(0)
     if calculate is not None and isinstance(left, Const) and isinstance(right, Const):
-        if _small(left.value) and _small(right.value):
+        if _small(left.value) and _small(right.value) and not _explodes(op, left.value, right.value):
             try:
                 result = calculate(left.value, right.value)
             except FOLDING_ERRORS:
@@ -756,10 +760,13 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
     if calculate is not None and isinstance(left, Ranked | Const) and isinstance(right, Ranked | Const):
         a, b = per_rank_values(left), per_rank_values(right)
         if a is not None and b is not None:
-            try:
-                return _ranked([calculate(x, y) for x, y in zip(a, b, strict=True)], left, right)
-            except FOLDING_ERRORS:
-                return one(Sym(f"{name}({left.key}, {right.key})", ranked=True, opaque=False))
+            results: list[Any] = []
+            with contextlib.suppress(*FOLDING_ERRORS):
+                if not any(_explodes(op, x, y) for x, y in zip(a, b, strict=True)):
+                    results = [calculate(x, y) for x, y in zip(a, b, strict=True)]
+            if results and all(_small(result) for result in results):
+                return _ranked(results, left, right)
+            return one(Sym(f"{name}({left.key}, {right.key})", ranked=True, opaque=False))
     if isinstance(op, ast.Add | ast.BitOr) and isinstance(left, Obj) and left.kind in ("list", "tuple", "dict", "set"):
         joined = m.new(left.kind, left.site)
         for source in (left, right):
@@ -796,6 +803,18 @@ def _small(value: Any) -> bool:
     if isinstance(value, str | bytes):
         return len(value) < _LONGEST_TEXT
     return isinstance(value, bool | int | float | None) and (not isinstance(value, int) or abs(value) < 1 << 64)
+
+
+def _explodes(op: ast.operator, left: Any, right: Any) -> bool:
+    """Whether ``left op right`` may be a text far longer than what it is made of."""
+    if isinstance(op, ast.Mult):
+        for text, times in ((left, right), (right, left)):
+            if isinstance(text, str | bytes) and isinstance(times, int) and len(text) * times >= _LONGEST_TEXT:
+                return True
+    if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
+        pattern = left if isinstance(left, str) else left.decode("latin-1")
+        return _WIDE.search(pattern) is not None
+    return False
 
 
 def _unary(m: Machine, node: ast.UnaryOp) -> Value:

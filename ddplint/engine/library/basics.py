@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from typing import Any
 
 from ddplint.engine.calls import Arguments, exact_elements
 from ddplint.engine.conditions import Key, fact
@@ -35,6 +37,10 @@ from ddplint.engine.values import (
     under,
     union,
 )
+
+_LONGEST_TEXT = 4000
+_WIDE = re.compile(r"\d{4}")
+"""A width or precision of a thousand characters or more."""
 
 
 @handles("builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.abs", "builtins.round")
@@ -373,7 +379,8 @@ def text_method(me: Const, text: str, name: str, args: Arguments) -> Value:
     """A method of a text: the literal it gives, where all that takes part is literal."""
     literals = [value.constant() for value in args.positional]
     if name in ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "format", "removeprefix"):
-        if all(isinstance(x, str) for x in literals) and not args.keywords and (literals or name != "format"):
+        is_literal = all(isinstance(x, str) for x in literals) and not args.keywords
+        if is_literal and (literals or name != "format") and not _explodes(text, name, literals):
             try:
                 result = getattr(text, name)(*literals)
             except FOLDING_ERRORS:
@@ -381,3 +388,12 @@ def text_method(me: Const, text: str, name: str, args: Arguments) -> Value:
             if isinstance(result, str | bool):
                 return const(result)
     return one(blend(f"{me.key[:60]}.{name}", args.all(), opaque=False))
+
+
+def _explodes(text: str, name: str, literals: list[Any]) -> bool:
+    """Whether the method may give a text far longer than what it is made of."""
+    longest = max((len(literal) for literal in literals), default=0)
+    if name == "format":
+        is_wide = ":" in text and _WIDE.search(" ".join([text, *literals])) is not None
+        return is_wide or text.count("{") * longest > _LONGEST_TEXT
+    return name == "replace" and len(text) * longest > _LONGEST_TEXT

@@ -13,6 +13,8 @@ from ddplint.engine.library.registry import first_argument, handles, path_text, 
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Lib, Obj, Sym, Value, blend, by_groups, const, one, union
 
+_LONGEST_PATH = 4096
+
 
 def record_write(m: Machine, how: str, file: Value | None, content: Value | None, node: ast.AST | None) -> Value:
     """Record that ``content`` goes to ``file``; into an open file or a buffer it is added without an event."""
@@ -152,7 +154,9 @@ def _join(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 def _joined_path(parts: list[Value]) -> Value:
     literals = [part.constant() for part in parts]
     if literals and all(isinstance(literal, str) for literal in literals):
-        return const("/".join(literals))
+        joined = "/".join(literals)
+        if len(joined) <= _LONGEST_PATH:
+            return const(joined)
     return one(blend("join", parts))
 
 
