@@ -199,15 +199,17 @@ def assign(m: Machine, target: ast.expr, value: Value) -> None:
 
 
 def _set_attribute(m: Machine, base: Value, name: str, value: Value, node: ast.AST) -> None:
-    alternatives = base.within(m.path).alternatives
-    for case, atom in alternatives:
+    things: dict[Atom, list[Case]] = {}
+    for case, atom in base.within(m.path).alternatives:
+        things.setdefault(atom, []).append(case)
+    for atom, cases in things.items():
         if isinstance(atom, Obj):
             old = atom.attrs.get(name)
             if old is None and (old := _unset(m, atom, name)) is not None:
                 atom.attrs[name] = old
             new = value
-            if len(alternatives) > 1 and old is not None:
-                new = union([under(value, (case,)), old])
+            if len(things) > 1 and old is not None:
+                new = union([under(value, tuple(cases)), old])
             m.write(atom.attrs, name, new)
             library.attribute_was_set(m, atom, name, value, node)
         elif isinstance(atom, Sym):
