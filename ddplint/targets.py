@@ -65,7 +65,34 @@ def find_targets(paths: Iterable[str]) -> tuple[list[Target], list[str]]:
             readable.setdefault(os.path.abspath(target.path), target)
         else:
             problems.append(f"{target.path}: Permission denied")
-    return [readable[path] for path in _concerned(list(readable))], problems
+    kept = set(_concerned(list(readable)))
+    # A file that is named and is no Python is said to be none, whatever it has to do with DDP.
+    kept.update(path for path, target in readable.items() if path not in kept and _is_named_and_broken(target))
+    return [readable[path] for path in readable if path in kept], problems
+
+
+_LARGEST = 1 << 20
+_ONLY_TREE = 0x400  # ast.PyCF_ONLY_AST, without the import
+
+
+def _is_named_and_broken(target: Target) -> bool:
+    if target.path != target.given:
+        return False
+    import warnings
+
+    try:
+        with open(target.path, "rb") as file:
+            source = file.read(_LARGEST + 1)
+        if len(source) > _LARGEST:
+            return False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, target.path, "exec", _ONLY_TREE, dont_inherit=True)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _concerned(files: list[str]) -> list[str]:

@@ -57,6 +57,19 @@ def test_a_named_file_that_cannot_be_parsed(project: Path) -> None:
     assert process.returncode == 2
 
 
+@pytest.mark.parametrize(
+    "source", [b"def f(:\n", "x = 1\n".encode("utf-16"), b"x = 1\0\n"], ids=["syntax", "utf-16", "nul"]
+)
+def test_a_named_file_that_cannot_be_parsed_where_nothing_concerns_ddp(tmp_path: Path, source: bytes) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "broken.py").write_bytes(source)
+    (tmp_path / "whole.py").write_text("x = 1\n")
+    process = ddplint("broken.py", "whole.py", cwd=tmp_path)
+    assert process.stdout.count("\n") == 2  # the module's name and the error
+    assert process.returncode in (1, 2)
+    assert process.stderr == ""
+
+
 @pytest.mark.parametrize("jobs", ["-j1", "-j2"])
 @pytest.mark.parametrize("source", DEEP.values(), ids=DEEP.keys())
 def test_deep_and_long_files(project: Path, source: str, jobs: str) -> None:

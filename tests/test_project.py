@@ -599,12 +599,6 @@ class TestModule:
             assert laid.project.source(laid.path(name)) is None
             assert laid.project.module(laid.path(name)) is None
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-    def test_without_permission(self, tmp_path: Path) -> None:
-        laid = Laid(tmp_path, {"a.py": WRAP})
-        (laid.root / "a.py").chmod(0)
-        assert laid.project.module(laid.path("a.py")) is None
-
     def test_depth_of_the_asking_stack_does_not_count(self, tmp_path: Path) -> None:
         # About 600 levels: fine for the compiler by itself, too deep on top of a deep stack.
         text = "x = " + "+".join(["1"] * 900) + "\n"
