@@ -316,6 +316,34 @@ def _names_rank(node: ast.AST) -> bool:
             return False
 
 
+def _own_function(cls: Class, name: str) -> ast.AST | None:
+    value = cls.lookup(name)
+    atom = value.only if value is not None else None
+    return getattr(atom, "node", None)
+
+
+def keeps_seeding(cls: Class) -> bool:
+    """Whether a subclass still orders its indices as DistributedSampler does, by seed and epoch."""
+    own = _own_function(cls, "__iter__")
+    if own is None:
+        return True
+    names = {getattr(node, "attr", getattr(node, "id", None)) for node in ast.walk(own)}
+    return "epoch" in names or "super" in names
+
+
+def draws_by_own_epoch(cls: Class) -> bool:
+    """A project's sampler that seeds its order with its attribute ``epoch`` and never counts that up itself."""
+    own = _own_function(cls, "__iter__")
+    if own is None or not any(isinstance(b, Lib) and b.name.endswith("Sampler") for b in cls.mro()):
+        return False
+    reads = writes = False
+    for node in ast.walk(own):
+        if isinstance(node, ast.Attribute) and node.attr == "epoch":
+            reads = reads or isinstance(node.ctx, ast.Load)
+            writes = writes or isinstance(node.ctx, ast.Store)
+    return reads and not writes and _own_function(cls, "set_epoch") is not None
+
+
 # ------------------------------------------------------------------------ files
 
 _TAIL = re.compile(r"'([^']*)'\)*$")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, meets
-from ddplint.engine.questions import Program, samplers
-from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value
+from ddplint.engine.questions import Program, draws_by_own_epoch, keeps_seeding, samplers
+from ddplint.engine.values import Class, Const, Obj, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 
@@ -49,7 +48,7 @@ def _training_passes(program: Program, loader: Obj, path: Path) -> list[facts.It
 def _shuffles_by_epoch(sampler: Obj, path: Path) -> bool:
     """Whether it draws a new order for each epoch it is told, and only then."""
     if sampler.kind == "sampler":
-        if isinstance(sampler.cls, Class) and not _keeps_seeding(sampler.cls):
+        if isinstance(sampler.cls, Class) and not keeps_seeding(sampler.cls):
             return False
         shuffle = sampler.attrs.get("shuffle")
         if isinstance(sampler.cls, Class) and not sampler.notes.get("initialised"):
@@ -58,35 +57,7 @@ def _shuffles_by_epoch(sampler: Obj, path: Path) -> bool:
             return True
         answers = [atom for _, atom in shuffle.within(path).alternatives]
         return bool(answers) and all(isinstance(a, Const) and bool(a.value) for a in answers)
-    return isinstance(sampler.cls, Class) and _draws_by_own_epoch(sampler.cls)
-
-
-def _method(cls: Class, name: str) -> ast.AST | None:
-    value = cls.lookup(name)
-    atom = value.only if value is not None else None
-    return getattr(atom, "node", None)
-
-
-def _keeps_seeding(cls: Class) -> bool:
-    """Whether a subclass still orders its indices as DistributedSampler does, by seed and epoch."""
-    own = _method(cls, "__iter__")
-    if own is None:
-        return True
-    names = {getattr(node, "attr", getattr(node, "id", None)) for node in ast.walk(own)}
-    return "epoch" in names or "super" in names
-
-
-def _draws_by_own_epoch(cls: Class) -> bool:
-    """A project's sampler that seeds its order with its attribute ``epoch`` and never counts that up itself."""
-    own = _method(cls, "__iter__")
-    if own is None or not any(isinstance(b, Lib) and b.name.endswith("Sampler") for b in cls.mro()):
-        return False
-    reads = writes = False
-    for node in ast.walk(own):
-        if isinstance(node, ast.Attribute) and node.attr == "epoch":
-            reads = reads or isinstance(node.ctx, ast.Load)
-            writes = writes or isinstance(node.ctx, ast.Store)
-    return reads and not writes and _method(cls, "set_epoch") is not None
+    return isinstance(sampler.cls, Class) and draws_by_own_epoch(sampler.cls)
 
 
 def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterate], path: Path) -> str | None:
