@@ -95,7 +95,6 @@ class Machine:
         self.sym_attrs: dict[str, Value] = {}
         self.given_options: set[str] = set()
         """The texts of the command line's options that have a default."""
-        self.builtins: dict[str, Value] = {}
         self._journals: list[dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]]] = []
         self._modules: dict[str, ModuleRef] = {}
         self._uid = 0

@@ -9,7 +9,6 @@ DATA_PARALLEL = "torch.nn.DataParallel"
 FSDP = "torch.distributed.fsdp.FullyShardedDataParallel"
 DATA_LOADER = "torch.utils.data.DataLoader"
 DISTRIBUTED_SAMPLER = "torch.utils.data.DistributedSampler"
-SAMPLER = "torch.utils.data.Sampler"
 MODULE = "torch.nn.Module"
 
 _SAME = {

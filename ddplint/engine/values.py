@@ -211,11 +211,6 @@ class Class(Atom):
                 return cls.attrs[name]
         return None
 
-    def derives(self, names: Iterable[str]) -> str | None:
-        """The first library base among ``names``."""
-        wanted = set(names)
-        return next((c.name for c in self.mro() if isinstance(c, Lib) and c.name in wanted), None)
-
 
 def _linearised(cls: Class, below: tuple[Class, ...]) -> Iterator[Class | Lib]:
     """A class and its bases depth first, shared ones more than once."""

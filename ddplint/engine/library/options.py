@@ -30,13 +30,6 @@ def option(m: Machine, namespace: Obj, name: str) -> Value:
         and name in namespace.notes.get("plain", ())
     ):
         m.given_options.add(f"option {name} of {namespace.key}")
-    if name in known and known[name] is not None:
-        flag = known[name]
-        return one(
-            Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name), opaque=True, made_of=frozenset())
-            if flag
-            else Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name))
-        )
     return one(Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name)))
 
 
