@@ -190,7 +190,7 @@ def _is_sampler(thing: Obj) -> bool:
     if isinstance(thing.cls, Lib):
         return thing.cls.name.endswith("Sampler")
     if isinstance(thing.cls, Class) and thing.kind == "instance":
-        return any(isinstance(base, Lib) and base.name.endswith("Sampler") for base in thing.cls.mro()) or (
+        return thing.cls.is_sampler or (
             thing.cls.lookup("__iter__") is not None
             and thing.cls.lookup("__len__") is not None
             and "ampler" in thing.cls.name
@@ -334,7 +334,7 @@ def keeps_seeding(cls: Class) -> bool:
 def draws_by_own_epoch(cls: Class) -> bool:
     """A project's sampler that seeds its order with its attribute ``epoch`` and never counts that up itself."""
     own = _own_function(cls, "__iter__")
-    if own is None or not any(isinstance(b, Lib) and b.name.endswith("Sampler") for b in cls.mro()):
+    if own is None or not cls.is_sampler:
         return False
     reads = writes = False
     for node in ast.walk(own):

@@ -211,6 +211,11 @@ class Class(Atom):
                 return cls.attrs[name]
         return None
 
+    @property
+    def is_sampler(self) -> bool:
+        """Whether it derives from a library's sampler."""
+        return any(isinstance(base, Lib) and base.name.endswith("Sampler") for base in self.mro())
+
 
 def _linearised(cls: Class, below: tuple[Class, ...]) -> Iterator[Class | Lib]:
     """A class and its bases depth first, shared ones more than once."""

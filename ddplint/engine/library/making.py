@@ -145,15 +145,11 @@ def attribute_was_set(m: Machine, thing: Obj, name: str, value: Value, node: ast
     if thing.kind == "ddp":
         m.record(facts.Toggle, node, wrapper=thing, name=name, value=value)
     elif (thing.kind == "sampler" and name == "epoch") or (
-        name == "epoch" and thing.kind == "instance" and (m.frame.me is not thing or _is_sampler(thing))
+        name == "epoch"
+        and thing.kind == "instance"
+        and (m.frame.me is not thing or (isinstance(thing.cls, Class) and thing.cls.is_sampler))
     ):
         m.record(facts.SetEpoch, node, sampler=thing, epoch=value)
-
-
-def _is_sampler(thing: Obj) -> bool:
-    return isinstance(thing.cls, Class) and any(
-        isinstance(b, Lib) and b.name.endswith("Sampler") for b in thing.cls.mro()
-    )
 
 
 _METHODS = {
