@@ -40,7 +40,7 @@ def kind_of(cls: Class) -> str:
 _WORTH_IN_CLASS = (b"DDP", b"DistributedDataParallel", b"optim", b"DataLoader", b"torch.save")
 
 
-_WORTH_IN_INIT = (b".cuda(", b".to(", b".double(", b".half(", b"no_sync", b"Parallel", b"spread", b"wrap")
+_WORTH_IN_INIT = (b".cuda(", b".to(", b".double(", b".half(", b"no_sync", b"Parallel", b"wrap")
 
 
 def worth_making(made: Obj, cls: Class) -> bool:
