@@ -235,7 +235,7 @@ def _divides(atom: object, depth: int = 4) -> bool | None:
                         if isinstance(part, Obj | Sym | Ranked) and _divides(part, depth - 1) is True:
                             if isinstance(part, Obj) or (isinstance(part, Sym) and not _is_device(part)):
                                 return True
-            return False
+            return None if _leaves_it_to_another(atom, depth) else False
         if atom.kind in ("list", "tuple") and depth:
             inner = [
                 _divides(part, depth - 1) for v in atom.attrs.values() for part in v.atoms() if isinstance(part, Obj)
@@ -243,6 +243,39 @@ def _divides(atom: object, depth: int = 4) -> bool | None:
             return True if True in inner else None if None in inner else False
         return None if atom.kind in ("namespace", "dp") else False
     return False
+
+
+def _leaves_it_to_another(thing: Obj, depth: int) -> bool:
+    """Whether an instance makes, or is given, one of a class whose methods speak of ranks."""
+    assert isinstance(thing.cls, Class)
+    if any(_acts_by_rank(node) for node in _classes_made_in(thing.cls)):
+        return True
+    args = thing.notes.get("args")
+    parts = [part for value in (args.all() if args is not None and depth else ()) for part in value.atoms()]
+    return any(
+        _acts_by_rank(part.cls.node) or _leaves_it_to_another(part, depth - 1)
+        for part in parts
+        if isinstance(part, Obj) and isinstance(part.cls, Class)
+    )
+
+
+def _classes_made_in(cls: Class) -> Iterator[ast.ClassDef]:
+    """The project's classes of which the text of a class makes instances."""
+    calls = (node.func for node in ast.walk(cls.node) if isinstance(node, ast.Call))
+    for name in dict.fromkeys(called.id for called in calls if isinstance(called, ast.Name)):
+        if (value := cls.home.names.get(name)) is not None:
+            yield from (atom.node for atom in value.atoms() if isinstance(atom, Class))
+        yield from (node for node in cls.home.pending.get(name, ()) if isinstance(node, ast.ClassDef))
+
+
+def _acts_by_rank(cls: ast.ClassDef) -> bool:
+    """Whether a method of a class, and not just its constructor, speaks of ranks."""
+    return any(
+        _mentions_rank(statement)
+        for function in cls.body
+        if isinstance(function, ast.FunctionDef) and function.name != "__init__"
+        for statement in function.body
+    )
 
 
 def _is_device(value: Sym) -> bool:
