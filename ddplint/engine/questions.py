@@ -408,9 +408,8 @@ def _tail(value: Value) -> str | None:
 # ------------------------------------------------------------------ attribution
 
 
-def settled_chain(event: facts.Event) -> tuple[Site, ...]:
-    """The calls that lead to an event and the event's own place, a recursion's inner calls left out."""
-    chain = [*event.chain, event.site]
+def settled_chain(chain: Iterable[Site]) -> tuple[Site, ...]:
+    """The calls that lead to a place and the place itself, a recursion's inner calls left out."""
     kept: list[Site] = []
     seen: dict[str, int] = {}
     for site in chain:
@@ -447,20 +446,22 @@ def _functions(tree: ast.Module) -> list[tuple[int, int]]:
 
 
 def places_to_report(wrong: Iterable[facts.Event], right: Iterable[facts.Event]) -> list[tuple[Site, facts.Event]]:
-    """Where each wrong use of a construct is reported.
+    """Where each wrong use of a construct is reported."""
+    good = [settled_chain((*event.chain, event.site)) for event in right]
+    found: dict[Site, facts.Event] = {}
+    for event in wrong:
+        found.setdefault(place_to_report((*event.chain, event.site), good), event)
+    return list(found.items())
+
+
+def place_to_report(chain: Iterable[Site], right: Iterable[tuple[Site, ...]]) -> Site:
+    """Where a wrong use is reported, by the calls that lead to its construct, which is the last of ``chain``.
 
     At the construct where every use is wrong; otherwise at the call at which the wrong route leaves the right ones.
     """
-    good = [settled_chain(event) for event in right]
-    found: dict[Site, facts.Event] = {}
-    for event in wrong:
-        chain = settled_chain(event)
-        site = chain[-1]
-        shared = max((_common(chain, other) for other in good), default=0)
-        if shared and shared < len(chain):
-            site = chain[-1 - shared]
-        found.setdefault(site, event)
-    return list(found.items())
+    chain = settled_chain(chain)
+    shared = max((_common(chain, other) for other in right), default=0)
+    return chain[-1 - shared] if 0 < shared < len(chain) else chain[-1]
 
 
 def _common(left: tuple[Site, ...], right: tuple[Site, ...]) -> int:

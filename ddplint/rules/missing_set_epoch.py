@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, meets
-from ddplint.engine.questions import Program, draws_by_own_epoch, keeps_seeding, samplers
-from ddplint.engine.values import Class, Const, Obj, Sym, Value
+from ddplint.engine.questions import (
+    Program,
+    Training,
+    draws_by_own_epoch,
+    keeps_seeding,
+    place_to_report,
+    samplers,
+    settled_chain,
+)
+from ddplint.engine.values import Class, Const, Obj, Site, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 
 SYMBOL = "ddp-missing-set-epoch"
+
+
+@dataclass(eq=False)
+class _Untold:
+    """A sampler that is not told the epoch: why it shows, and the passes in which it does."""
+
+    sampler: Obj
+    training: Training
+    passes: list[facts.Iterate]
+    why: str
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
@@ -19,26 +38,47 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     for program in programs:
         if not program.trace.complete:
             continue  # the call may stand in what was not run
-        seen: set[tuple[int, int]] = set()
-        for training in program.training:
-            loader = training.loader
-            if id(loader) in program.escaped or not program.on_many_ranks(training.backward, training.path):
+        wrong, right = _judge(program)
+        for found in wrong:
+            sampler = found.sampler
+            assert sampler.site is not None
+            site = place_to_report(_route(sampler), [settled_chain(_route(o)) for o in right if o.site == sampler.site])
+            at = place(found.passes[-1].site, site)
+            wrapped = [found.training.wrapper.site] if found.training.wrapper.site else []
+            made = "This sampler" if site == sampler.site else f"The sampler made at {place(sampler.site, site)}"
+            yield finding(SYMBOL, site, (made, found.why.format(at=at)), [*(p.site for p in found.passes), *wrapped])
+
+
+def _judge(program: Program) -> tuple[list[_Untold], list[Obj]]:
+    """The samplers of a program that are not told the epoch, and those that are."""
+    wrong: list[_Untold] = []
+    right: list[Obj] = []
+    seen: set[tuple[int, int]] = set()
+    for training in program.training:
+        loader = training.loader
+        if id(loader) in program.escaped or not program.on_many_ranks(training.backward, training.path):
+            continue
+        passes = _training_passes(program, loader, training.path)
+        for sampler, path in samplers(loader, training.path):
+            if not isinstance(sampler, Obj) or id(sampler) in program.escaped:
                 continue
-            passes = _training_passes(program, loader, training.path)
-            for sampler, path in samplers(loader, training.path):
-                if not isinstance(sampler, Obj) or id(sampler) in program.escaped:
-                    continue
-                if (id(sampler), id(loader)) in seen or sampler.site is None:
-                    continue
-                if not _shuffles_by_epoch(sampler, path):
-                    continue
-                why = _repeats_its_order(program, sampler, passes, path)
-                if why is None:
-                    continue
+            if (id(sampler), id(loader)) in seen or sampler.site is None:
+                continue
+            if not _shuffles_by_epoch(sampler, path):
+                continue
+            why = _repeats_its_order(program, sampler, passes, path)
+            if why is not None:
                 seen.add((id(sampler), id(loader)))
-                at = place(passes[-1].site, sampler.site)
-                wrapped = [training.wrapper.site] if training.wrapper.site else []
-                yield finding(SYMBOL, sampler.site, (why.format(at=at),), [*(p.site for p in passes), *wrapped])
+                wrong.append(_Untold(sampler, training, passes, why))
+            elif any(event.sampler is sampler for event in program.trace.of(facts.SetEpoch)):
+                right.append(sampler)
+    return wrong, right
+
+
+def _route(sampler: Obj) -> tuple[Site, ...]:
+    """The calls that lead to the construction of a sampler, and the construction."""
+    assert sampler.site is not None
+    return (*sampler.notes["chain"], sampler.site)
 
 
 def _training_passes(program: Program, loader: Obj, path: Path) -> list[facts.Iterate]:
@@ -108,7 +148,7 @@ def _seeded_by_loop(sampler: Obj) -> bool:
 RULE = Rule(
     id="W7102",
     symbol=SYMBOL,
-    message="This sampler shuffles the same way in every epoch, and each rank keeps the same share: %s",
+    message="%s shuffles the same way in every epoch, and each rank keeps the same share: %s",
     description=(
         "A shuffling DistributedSampler seeds its permutation with its seed and its epoch. Without set_epoch the epoch "
         "stays 0: every epoch draws the same order, and each rank sees the same share of the samples each time. Call "

@@ -209,6 +209,11 @@ def _next(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     return union([under(drawn, fact(ended, False)), under(args.positional[1], fact(ended, True))])
 
 
+def iterator_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """``it.__next__()``, and ``it.next()`` as older versions of torch spell it; None where it is another."""
+    return draw(m, one(me)) if name in ("__next__", "next") else None
+
+
 @handles(
     "builtins.list", "builtins.set", "builtins.sorted", "builtins.reversed", "builtins.frozenset", "collections.deque"
 )

@@ -9,7 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.calls import UNSEEN, Arguments, call_back, draw, escape, given_parser, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
 from ddplint.engine.library.basics import text_method
-from ddplint.engine.library.containers import dict_method, entry_value, list_method, loose_list
+from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
 from ddplint.engine.library.contexts import context_method, decorated, stack_method
 from ddplint.engine.library.data import instance_method, loader_method, rng_method, sampler_method
 from ddplint.engine.library.distributed import COLLECTIVES, collective, thread_method
@@ -227,6 +227,9 @@ _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
     "list": list_method,
     "tuple": list_method,
     "set": list_method,
+    "iterator": iterator_method,
+    "iterable": iterator_method,
+    "generator": iterator_method,
     "stack": stack_method,
     "context": context_method,
     "nosync": context_method,
