@@ -28,6 +28,8 @@ _WRITERS = (
 )  # fmt: skip
 
 
+_DISTRIBUTED = (b"ddp", b"DDP", b"istributed", b"DISTRIBUTED")
+
 _DEFINITION = re.compile(rb"(\s*)(?:async def|def|class) (\w+)")
 _CONSTRUCT = re.compile(
     rb"\.backward\(|no_sync|DistributedDataParallel\(|DDP\(|DataLoader\(|Sampler\(|save\w*\(|state_dict\("
@@ -96,9 +98,10 @@ class Analysis:
         return tuple(sorted(found))
 
     def _within_budget(self, project: Project, path: str) -> list[str]:
-        """The file itself and its dependents, as many as are run: the files that import it first.
+        """The file itself and its dependents, as many as are run: those that speak of distributed training first.
 
-        Of many others, those come last that do not name, or that write anew, what the rules look at in the file.
+        Of both kinds, the files that import it come first. Of many others, those come last that do not name, or that
+        write anew, what the rules look at in the file.
         """
         others = [other for other in project.dependents(path) if other != path]
         near = [other for other in others if path in project.imports(other)]
@@ -107,7 +110,8 @@ class Analysis:
             uses, defines = _constructs(project, path)
             texts = {other: project.source(other) or b"" for other in far}
             far.sort(key=lambda other: not uses.search(texts[other]) or defines.search(texts[other]) is not None)
-        ordered = [path, *near, *far]
+        speaking = set(project.holding(_DISTRIBUTED))
+        ordered = [path, *sorted((*near, *far), key=lambda other: other not in speaking)]
         kept: list[str] = []
         work = 0
         for entry in ordered[:_MOST_PROGRAMS]:
