@@ -250,7 +250,8 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
         return
     for key in index.taint:
         if isinstance(key, facts.KeyOf) and all(key in atom.taint for atom in index.atoms()):
-            thing.notes.setdefault("states", set()).add(key.state)
+            if key.state.how not in ("named_parameters", "named_buffers") or facts.PartOf(key.state) in value.taint:
+                thing.notes.setdefault("states", set()).add(key.state)
     for atom in index.atoms():
         # one of several known entries
         if isinstance(atom, Const) and (entry := thing.attrs.get(element_name(atom.value))) is not None:
@@ -580,13 +581,18 @@ def _attribute(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Value
                     (atom.ranked and name not in _ALIKE) or hints_rank(name),
                     atom.counter,
                     atom.opaque,
-                    atom.made_of,
+                    atom.made_of if name == "data" else _without_parts(atom.made_of),
                 )
             )
         case Const() | Ranked():
             return one(Bound(atom, name, None))
         case _:
             return one(Sym(f"{atom.key}.{name}", opaque=True, made_of=atom.taint))
+
+
+def _without_parts(made_of: frozenset[Any]) -> frozenset[Any]:
+    """What something is made of that only tells something about an entry of a state dict."""
+    return frozenset(part for part in made_of if not isinstance(part, facts.PartOf))
 
 
 def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -> Value:
@@ -790,10 +796,20 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
         and isinstance(left, Const | Sym)
     ):
         # what is put into a text, one by one
-        return one(blend(name, [one(left), *right.attrs.values()]))
+        return one(_filled_in(left, list(right.attrs.values())))
     if isinstance(op, ast.Div) and isinstance(left, Obj) and left.kind == "path":
         return one(m.new("path", left.site, value=one(blend("/", [left.notes["value"], one(right)]))))
-    return one(blend(name, [one(left), one(right)]))
+    if isinstance(op, ast.Mod) and isinstance(left, Const) and isinstance(left.value, str):
+        return one(_filled_in(left, [one(right)]))
+    made = blend(name, [one(left), one(right)])
+    return one(facts.begun_by(made, one(left)) if isinstance(op, ast.Add) else made)
+
+
+def _filled_in(text: Const | Sym, values: list[Value]) -> Sym:
+    """``text % values``."""
+    made = blend("Mod", [one(text), *values])
+    first = values[0] if values and isinstance(text, Const) and str(text.value).startswith("%s") else None
+    return facts.begun_by(made, first)
 
 
 def _ranked(values: list[Any], *sources: Atom) -> Value:
@@ -1081,8 +1097,8 @@ def _joined(m: Machine, values: list[ast.expr]) -> Value:
         if len(text) < _LONGEST_TEXT:
             return const(text)
     joined = blend("text", [inner for part in parts for inner in spelled(part)])
-    kept = frozenset(part for part in joined.made_of if not isinstance(part, facts.KeyOf | facts.PartOf))
-    return one(Sym(joined.text, joined.ranked, joined.counter, joined.opaque, kept))
+    kept = frozenset(part for part in joined.made_of if not isinstance(part, facts.PartOf))
+    return one(facts.begun_by(Sym(joined.text, joined.ranked, joined.counter, joined.opaque, kept), parts[0]))
 
 
 def function(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Value:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ddplint.engine.conditions import Key, Path
-from ddplint.engine.values import Obj, Site, Value
+from ddplint.engine.values import Obj, Site, Sym, Value
 
 
 @dataclass(eq=False)
@@ -101,10 +101,11 @@ class SetEpoch(Event):
 
 @dataclass(eq=False)
 class StateDict(Event):
-    """``module.state_dict()``."""
+    """``module.state_dict()``, or another method (``how``) that names the module's parts as that does."""
 
     module: Obj
     stripped: bool = False
+    how: str = "state_dict"
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,13 @@ class PartOf:
     """In what a value is made of: an entry of a state dict."""
 
     state: StateDict
+
+
+def begun_by(text: Sym, first: Value | None) -> Sym:
+    """A text made of several parts: of the keys in it, it begins as those do that stand first."""
+    keys = {part for part in text.made_of if isinstance(part, KeyOf)}
+    lost = keys - first.taint if first is not None else keys
+    return replace(text, made_of=text.made_of - lost) if lost else text
 
 
 @dataclass(eq=False)

@@ -445,6 +445,23 @@ def _functions(tree: ast.Module) -> list[tuple[int, int]]:
     return known
 
 
+def under_a_test(event: facts.Event) -> bool:
+    """Whether an ``if`` stands around an event, or around a call that leads to it, whatever it tests."""
+    return any(_in_an_arm(site) for site in (*event.chain, event.site))
+
+
+def _in_an_arm(site: Site) -> bool:
+    line = site.line
+    for node in ast.walk(site.module.tree):
+        if isinstance(node, ast.If | ast.IfExp) and node.lineno <= line <= (node.end_lineno or line):
+            if any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)):
+                continue
+            arms = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node.body, node.orelse]
+            if any(part is site.node for arm in arms for part in ast.walk(arm)):
+                return True
+    return False
+
+
 def places_to_report(wrong: Iterable[facts.Event], right: Iterable[facts.Event]) -> list[tuple[Site, facts.Event]]:
     """Where each wrong use of a construct is reported."""
     good = [settled_chain((*event.chain, event.site)) for event in right]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts, prefixes
 from ddplint.engine.conditions import Case, Path, conjoin
-from ddplint.engine.questions import Program, may_be_one_file, may_end_with
+from ddplint.engine.questions import Program, may_be_one_file, may_end_with, under_a_test
 from ddplint.engine.values import Obj, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
@@ -17,6 +17,12 @@ SYMBOL = "ddp-wrapper-state-dict"
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
     """State dicts of a wrapper that reach a file."""
+    unwrapped = {
+        state.site
+        for program in programs
+        for state in program.trace.of(facts.StateDict)
+        if state.module.kind == "module"
+    }
     for program in programs:
         for save in program.trace.of(facts.Save):
             if save.content is None:
@@ -26,25 +32,48 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 path = conjoin(conjoin(save.path, state.path), wrapper.path)
                 if wrapper.kind != "ddp" or not path or state.stripped or _unwrapped_out_of_sight(path, wrapper):
                     continue
-                if _goes_back(program, programs, save):
+                if not _names_weights(state, save) or _goes_back(program, programs, save):
                     continue
-                yield finding(
-                    SYMBOL,
-                    state.site,
-                    (
-                        "Keys",
-                        "the state_dict() of the wrapper",
-                        wrapped_at(wrapper, state.site),
-                        place(save.site, state.site),
-                    ),
-                    [save.site, *([wrapper.site] if wrapper.site else [])],
-                )
+                what = "the state_dict()" if state.how == "state_dict" else f"what is named by {state.how}()"
+                where = wrapped_at(wrapper, state.site), place(save.site, state.site)
+                cure = _cure(state.how, state.site in unwrapped or _is_flagged(wrapper))
+                details = ("Keys", f"{what} of the wrapper", *where, cure)
+                yield finding(SYMBOL, state.site, details, [save.site, *([wrapper.site] if wrapper.site else [])])
             for wrapper, case in _wrappers(save.content, 3):
                 path = conjoin(conjoin(save.path, wrapper.path), (case,))
                 if path and not _unwrapped_out_of_sight(path, wrapper) and not _goes_back(program, programs, save):
-                    details = ("The keys of what is saved", "the wrapper itself", wrapped_at(wrapper, save.site))
+                    where = wrapped_at(wrapper, save.site), place(save.site, save.site)
+                    cure = _cure("state_dict", _is_flagged(wrapper))
                     others = [wrapper.site] if wrapper.site else []
-                    yield finding(SYMBOL, save.site, (*details, place(save.site, save.site)), others)
+                    details = ("The keys of what is saved", "the wrapper itself", *where, cure)
+                    yield finding(SYMBOL, save.site, details, others)
+
+
+def _is_flagged(wrapper: Obj) -> bool:
+    """Whether the program may get past the wrap without making it."""
+    wrap = wrapper.notes.get("wrap")
+    return isinstance(wrap, facts.Wrap) and under_a_test(wrap)
+
+
+def _cure(method: str, may_be_plain: bool) -> str:
+    """What to write in place of the call; ``may_be_plain``: it has to hold for a model that is not wrapped, too."""
+    if may_be_plain:
+        model = "(model.module if isinstance(model, DistributedDataParallel) else model)"
+    else:
+        model = "model.module"
+    return f"{'Save' if method == 'state_dict' else 'Go over'} {model}.{method}()"
+
+
+_OF_TENSORS = ("torch.save", "safetensors", "pickle.dump", "dill.dump", "joblib.dump")
+
+
+def _names_weights(state: facts.StateDict, save: facts.Save) -> bool:
+    """Whether what is saved is a state dict, or one that was put together by names for this very file."""
+    if state.how == "state_dict":
+        return True
+    depth = min(len(state.chain), len(save.chain))
+    together = state.chain[:depth] == save.chain[:depth] and state.loops == save.loops
+    return together and save.how in _OF_TENSORS
 
 
 def _states(content: Value) -> list[facts.StateDict]:
@@ -145,7 +174,7 @@ RULE = Rule(
     symbol=SYMBOL,
     message=(
         "%s begin with 'module.': %s (DistributedDataParallel, made at %s) is written at %s. "
-        "The plain model refuses such a file, or with strict=False loads nothing. Save model.module.state_dict()"
+        "The plain model refuses such a file, or with strict=False loads nothing. %s"
     ),
     description=(
         "The state dict of the DistributedDataParallel wrapper is saved. Each of its keys begins with 'module.', so "

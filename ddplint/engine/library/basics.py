@@ -6,6 +6,7 @@ import ast
 import re
 from typing import Any
 
+from ddplint.engine import facts
 from ddplint.engine.calls import Arguments, exact_elements
 from ddplint.engine.conditions import Key, fact
 from ddplint.engine.library.making import attribute_was_set, has_method
@@ -387,7 +388,12 @@ def text_method(me: Const, text: str, name: str, args: Arguments) -> Value:
                 result = ...
             if isinstance(result, str | bool):
                 return const(result)
-    return one(blend(f"{me.key[:60]}.{name}", args.all(), opaque=False))
+    first = args.positional[0] if args.positional else None
+    if name == "join" and first is not None:
+        first = (exact_elements(first) or [first])[0]
+    elif name == "format" and not text.startswith("{"):
+        first = None
+    return one(facts.begun_by(blend(f"{me.key[:60]}.{name}", args.all(), opaque=False), first))
 
 
 def _explodes(text: str, name: str, literals: list[Any]) -> bool:

@@ -98,7 +98,11 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
     ranked = any(v.per_rank for v in given) or last in DIFFERS
     result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
-    kept = frozenset(p for p in result.made_of if not (isinstance(p, Obj) and p.kind == "optimizer"))
+    kept = frozenset(
+        p
+        for p in result.made_of
+        if not isinstance(p, facts.PartOf) and not (isinstance(p, Obj) and p.kind == "optimizer")
+    )
     return one(Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept))
 
 
@@ -285,6 +289,13 @@ _CUTS_GRAPH = frozenset(
 )
 
 
+_AS_IT_IS = frozenset(
+    ["detach", "cpu", "clone", "contiguous", "to", "cuda", "half", "float", "double", "bfloat16", "type", "numpy",
+     "requires_grad_", "detach_"]
+)  # fmt: skip
+"""Methods of a tensor that give its own numbers."""
+
+
 def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST | None) -> Value:
     text = me.text.lower()
     if name == "backward" and node is not None:
@@ -328,6 +339,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.KeyOf))
     elif name in _CUTS_GRAPH:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.Forward))
+    if name not in _AS_IT_IS:
+        made_of = frozenset(part for part in made_of if not isinstance(part, facts.PartOf))
     if name == "update":
         for value in args.positional:
             given = value.only

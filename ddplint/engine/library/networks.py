@@ -9,7 +9,7 @@ from typing import Any
 from ddplint.engine import facts
 from ddplint.engine.calls import Arguments, call_back, exact_elements
 from ddplint.engine.conditions import Path, conjoin
-from ddplint.engine.library.containers import collected, dict_method, list_method, loose_list
+from ddplint.engine.library.containers import collected, dict_method, entry_value, list_method, loose_list
 from ddplint.engine.library.environment import LOCAL
 from ddplint.engine.library.files import record_write
 from ddplint.engine.library.lookups import DTYPES
@@ -275,6 +275,10 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
             made_of = state.taint | _deep_taint(state)
             m.record(facts.LoadInto, node, module=me, made_of=made_of, entry=_entry_of_file(state))
         return one(Sym("keys", opaque=False))
+    if name in _NAMED and node is not None:
+        event = m.record(facts.StateDict, node, module=me, how=name)
+        if me.kind == "ddp":
+            return _named(m, me, event)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return one(Sym(f"{name} of {me.key}", opaque=False, made_of=frozenset({me})))
     if name == "no_sync" and me.kind == "ddp":
@@ -302,6 +306,20 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
         pair.attrs["[1]"] = union([one(me), *me.attrs.values()])
         return loose_list(m, node, [one(pair)])
     return one(Sym(f"{me.key}.{name}()", opaque=name != "zero_grad", made_of=frozenset({me})))
+
+
+_NAMED = frozenset({"named_parameters", "named_buffers", "named_modules"})
+"""Methods that give pairs of a name, as a state dict has it, and what is called so."""
+
+
+def _named(m: Machine, me: Obj, event: facts.StateDict) -> Value:
+    """The pairs that such a method of a wrapper gives."""
+    node, text = event.site.node, f"{event.how} {event.index}"
+    key = one(Sym(f"key of {text}", opaque=False, made_of=frozenset({facts.KeyOf(event)})))
+    part = one(Sym(f"part of {text}", opaque=False, made_of=frozenset({me, facts.PartOf(event)})))
+    if event.how == "named_modules":
+        part = union([one(me), *me.attrs.values()])
+    return loose_list(m, node, [entry_value(m, "items", key, part, node)])
 
 
 _ENTRY = re.compile(r"item\((.*), '([^']*)'\)")
