@@ -7,15 +7,18 @@ import re
 from collections.abc import Collection, Mapping
 
 from ddplint.engine import facts
+from ddplint.engine.prefixes import belong_together
 from ddplint.engine.program import run
-from ddplint.engine.questions import Program
+from ddplint.engine.questions import Program, literal_tail
 from ddplint.findings import Finding, Span
 from ddplint.project import Project
+from ddplint.project.files import WRAP
 from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
 
 _MOST_PROGRAMS = 16
 _KEPT_PROGRAMS = 100
+_MOST_READERS = 3
 _MOST_WORK = 25_000
 """Statements of all programs that are run for one file."""
 
@@ -82,7 +85,7 @@ class Analysis:
         return program
 
     def _entries(self, project: Project, path: str) -> tuple[str, ...]:
-        """The programs the file runs in, and those that share a writer with it."""
+        """The programs the file runs in, those that share a writer with it, and those that read what it writes."""
         entries = self._within_budget(project, path)
         shared: set[str] = set()
         for entry in entries:
@@ -95,6 +98,8 @@ class Analysis:
         found = set(entries)
         for writer in sorted(shared):
             found.update(self._within_budget(project, writer))
+        for entry in entries:
+            found.update(_readers(project, self._program(project, entry).trace))
         return tuple(sorted(found))
 
     def _within_budget(self, project: Project, path: str) -> list[str]:
@@ -126,6 +131,24 @@ class Analysis:
         if key not in self._found:
             self._found[key] = list(BY_SYMBOL[symbol].check(programs))
         return self._found[key]
+
+
+def _readers(project: Project, trace: facts.Trace) -> list[str]:
+    """Programs that wrap a model and write no model, and that name a file to which a wrapper's state dict goes."""
+    if not any(state.module.kind == "ddp" for state in trace.of(facts.StateDict)):
+        return []
+    files = {literal_tail(save.file) for save in trace.of(facts.Save) if save.content is not None}
+    names = tuple(sorted(name.encode() for name in files if name))
+    found = [
+        path
+        for path in (project.holding(names) if names else ())
+        if (source := project.source(path) or b"")
+        and WRAP in source
+        and b"load_state_dict(" in source
+        and b"torch.save(" not in source
+        and belong_together(project, path, trace.entry)
+    ]
+    return found[:_MOST_READERS]
 
 
 def _can_hold_a_finding(source: bytes) -> bool:

@@ -386,17 +386,18 @@ def may_be_one_file(left: Value, right: Value) -> bool:
     """Whether two paths may name the same file, by the literal each ends with."""
     if left.key == right.key:
         return True
-    a, b = _tail(left), _tail(right)
+    a, b = literal_tail(left), literal_tail(right)
     return a is None or b is None or a == b
 
 
 def may_end_with(file: Value, tail: str | None) -> bool:
     """Whether a path may end with the literal ``tail`` (None: one that is not known)."""
-    known = _tail(file)
+    known = literal_tail(file)
     return tail is None or known is None or tail == known
 
 
-def _tail(value: Value) -> str | None:
+def literal_tail(value: Value) -> str | None:
+    """The last part of a path, where that is written out."""
     atom = value.only
     if isinstance(atom, Const) and isinstance(atom.value, str):
         return atom.value.rsplit("/", 1)[-1]
