@@ -1018,6 +1018,8 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
             return truth(Ranked(tuple(bool(calculate(x, y)) for x, y in zip(a, b, strict=True)), "rank"))
         except FOLDING_ERRORS:
             return fact(key := Key(f"{type(op).__name__}({left.key}, {right.key})"), True), fact(key, False)
+    if library.DEVICES in (left, right) and any(isinstance(a, Const) and not a.soft for a in (left, right)):
+        return _compare_devices(op, left, right)
     if isinstance(op, ast.Is | ast.Eq):
         if (isinstance(right, Const) and right.value is None) or (isinstance(left, Const) and left.value is None):
             other = left if isinstance(right, Const) and right.value is None else right
@@ -1049,6 +1051,22 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
     if isinstance(left, Obj) and left.kind == "instance" and isinstance(op, ast.Lt | ast.Gt | ast.Eq):
         key = Key(text, False, False)
     return fact(key, True), fact(key, False)
+
+
+def _compare_devices(op: ast.cmpop, left: Atom, right: Atom) -> tuple[Path, Path]:
+    """A test of how many devices there are: where only one can be meant, one rank a node is there."""
+
+    def answer(devices: int) -> bool:
+        a, b = (other.value if isinstance(other, Const) else devices for other in (left, right))
+        try:
+            return bool(_OPERATORS[type(op)](a, b))
+        except FOLDING_ERRORS:
+            return False
+
+    first, second = sorted((left.key, right.key)) if isinstance(op, ast.Eq) else (left.key, right.key)
+    key = Key(f"{type(op).__name__}({first}, {second})")
+    yes, no = library.alone(answer), library.alone(lambda devices: not answer(devices))
+    return conjoin(yes, fact(key, True)), conjoin(no, fact(key, False))
 
 
 _NUMBERS = ("Add(", "Sub(", "Mult(", "Div(", "FloorDiv(", "Mod(", "len(")

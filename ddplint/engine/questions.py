@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ddplint.engine import facts
 from ddplint.engine.calls import UNSEEN
-from ddplint.engine.conditions import NEVER, Path, conjoin, disjoin, meets
+from ddplint.engine.conditions import ALWAYS, NEVER, Path, conjoin, disjoin, meets
 from ddplint.engine.names import hints_sharding
 from ddplint.engine.values import Class, Const, Lib, Obj, Ranked, Site, Sym, Value
 from ddplint.project import Project
@@ -41,10 +41,17 @@ class Program:
 
     @cached_property
     def wrapped(self) -> Path:
-        """The cases in which the program wraps a model."""
+        """The cases in which the program wraps a model: there a group has been joined, else torch refuses."""
         path = NEVER
+        joins = list(self.trace.of(facts.Join))
         for wrap in self.wraps:
-            path = disjoin(path, wrap.path)
+            joined = NEVER
+            for join in joins:
+                if join.index < wrap.index:
+                    joined = disjoin(joined, join.path)
+            if any(case.unsure for case in joined):
+                joined = ALWAYS
+            path = disjoin(path, conjoin(wrap.path, joined) or wrap.path)
         return path
 
     @cached_property

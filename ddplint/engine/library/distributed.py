@@ -6,7 +6,7 @@ import ast
 
 from ddplint.engine import facts
 from ddplint.engine.calls import Arguments, exact_elements
-from ddplint.engine.library.environment import LOCAL, RANKS, SIZE
+from ddplint.engine.library.environment import DEVICES, LOCAL, RANKS, SIZE
 from ddplint.engine.library.registry import handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, TRUE, Bound, Func, Lib, Obj, Sym, Value, one, union
@@ -75,7 +75,7 @@ def _cuda(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 @handles("torch.cuda.device_count")
 def _devices(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    return one(Sym("device count", opaque=False))
+    return one(DEVICES)
 
 
 @handles("torch.distributed.new_group", "torch.distributed.split_group")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from typing import Any
 
 from ddplint.engine.calls import Arguments
@@ -11,7 +12,7 @@ from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import hints_rank
-from ddplint.engine.values import NONE, Atom, Const, Obj, Ranked, Sym, Value, one
+from ddplint.engine.values import NONE, Atom, Const, Obj, Ranked, Sym, Value, one, truth
 
 RANKS = Ranked(tuple(range(WORLD)), "rank")
 
@@ -26,6 +27,10 @@ SIZE = Ranked((WORLD,) * WORLD, "world size")
 
 
 LOCAL_SIZE = Ranked((PER_NODE,) * WORLD, "local world size")
+
+
+DEVICES = Sym("device count", opaque=False)
+"""How many devices the node has."""
 
 
 _ENVIRONMENT = {
@@ -53,6 +58,13 @@ _LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 ENVIRON = Obj(0, "environ", None, {})
+
+
+def alone(answer: Callable[[int], bool]) -> Path:
+    """The ranks for which a test of the number of devices can hold: a node with one device has one rank."""
+    if answer(1) and not any(answer(devices) for devices in range(2, WORLD + 1)):
+        return truth(Ranked(tuple(rank == 0 for rank in LOCAL.values), "local rank"))[0]
+    return ALWAYS
 
 
 def environment(m: Machine, name: Any) -> Value:
