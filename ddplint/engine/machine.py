@@ -37,6 +37,8 @@ from ddplint.project import Project
 _MOST_STATEMENTS = 20_000
 _DEEPEST = 40
 _MOST_EVENTS = 8_000
+_MOST_NESTED = 8
+"""How often a function is followed from calls within itself, however deep."""
 _DULL = 16
 """How often a function is followed that does nothing of interest."""
 
@@ -101,6 +103,7 @@ class Machine:
         self.statements = 0
         self.called: set[int] = set()
         """The ids of the function nodes that were run."""
+        self._nested: dict[int, int] = {}
         self._dull: dict[int, int] = {}
         self._results: dict[tuple[object, ...], Value] = {}
         self._ran: set[int] = set()
@@ -367,7 +370,8 @@ class Machine:
             self.trace.complete = False
             return None
         again = sum(frame.func is not None and frame.func.node is func.node for frame in self.frames)
-        if again > 2:
+        self._nested[id(func.node)] = nested = self._nested.get(id(func.node), 0) + 1 if again else 0
+        if again > 2 or nested > _MOST_NESTED:
             return None
         if again == 2:
             bound = {name: _widened(value) for name, value in bound.items()}
