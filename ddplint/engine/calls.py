@@ -483,9 +483,8 @@ def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callab
 
     match atom:
         case Obj(kind="loader"):
-            own = method(atom, "__iter__")
-            if own is not None:
-                iterate(m, node, where, apply(m, own, Arguments(), where), body)
+            if (own := method(atom, "__iter__")) is not None:
+                _own_iteration(m, node, where, atom, apply(m, own, Arguments(), where), body)
                 return NONE
             m.record(facts.Iterate, where, loader=atom, grad=m.grad)
             m.loop(node, lambda turn: body(batch_of(atom)), over=frozenset({atom}))
@@ -502,21 +501,34 @@ def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callab
         case Obj(kind="list" | "tuple" | "set" | "dict"):
             _elements(m, node, atom, body)
         case Obj() if isinstance(atom.cls, Class) and (own := method(atom, "__iter__")) is not None:
-            result = apply(m, own, Arguments(), where)
-            if result.only is atom:
-                following = method(atom, "__next__")
-
-                def step(turn: facts.Loop) -> None:
-                    body(apply(m, following, Arguments(), where) if following is not None else one(Sym("next")))
-
-                m.loop(node, step)
-            else:
-                iterate(m, node, where, result, body)
+            _own_iteration(m, node, where, atom, apply(m, own, Arguments(), where), body)
         case Obj(kind="module") if "[0]" in atom.attrs or "*" in atom.attrs:
             _elements(m, node, atom, body)
         case _:
             _unknown(m, node, atom, body)
     return NONE
+
+
+def _own_iteration(
+    m: Machine, node: ast.AST, where: ast.AST, thing: Obj, result: Value, body: Callable[[Value], object]
+) -> None:
+    """Go over what ``__iter__`` of a project's class gives; where that is the thing itself, over its ``__next__``."""
+    from ddplint.engine.expressions import method
+
+    if not any(atom is thing for atom in result.atoms()):
+        iterate(m, node, where, result, body)
+        return
+    following = method(thing, "__next__")
+    over = frozenset({thing}) if thing.kind == "loader" else frozenset()
+    if over:
+        m.record(facts.Iterate, where, loader=thing, grad=m.grad)
+
+    def step(turn: facts.Loop) -> None:
+        given = apply(m, following, Arguments(), where) if following is not None else one(Sym("next"))
+        # whatever a loader's own batches go through, they are still its batches
+        body(given if over <= given.taint else batch_of(thing))
+
+    m.loop(node, step, over=over)
 
 
 def _unknown(m: Machine, node: ast.AST, atom: Atom, body: Callable[[Value], object]) -> None:

@@ -41,6 +41,9 @@ _MOST_NESTED = 8
 """How often a function is followed from calls within itself, however deep."""
 _DULL = 16
 """How often a function is followed that does nothing of interest."""
+_LONG = range(20, 401)
+_MOST_IDLE = 2_500
+"""How many statements are run in all the calls of a long function that record nothing; of one call, so many count."""
 
 
 class OutOfBudgetError(Exception):
@@ -105,6 +108,7 @@ class Machine:
         """The ids of the function nodes that were run."""
         self._nested: dict[int, int] = {}
         self._dull: dict[int, int] = {}
+        self._idle: dict[int, int] = {}
         self._results: dict[tuple[object, ...], Value] = {}
         self._ran: set[int] = set()
         self._settling = False
@@ -379,6 +383,8 @@ class Machine:
         if self._dull.get(id(func.node), 0) > _DULL:
             result = self._results.get(known)
             return None if result is None else (result, Frame(func.home, (bound,), func, ()))
+        if self._idle.get(id(func.node), 0) > _MOST_IDLE:
+            return None
         self.called.add(id(func.node))
         events, statements = len(self.trace.events), self.statements
         chain = self.frame.chain + ((site,) if site is not None else ()) if self.frames else ()
@@ -411,11 +417,15 @@ class Machine:
         else:
             self.path = base if frame.returns else NEVER
         result = union(results) if results else NONE
+        cost = self.statements - statements
+        if len(self.trace.events) > events:
+            self._idle[id(func.node)] = -_MOST_STATEMENTS
+        elif cost >= _LONG.start:
+            self._idle[id(func.node)] = self._idle.get(id(func.node), 0) + min(cost, _LONG.stop)
         if len(self.trace.events) == events and _is_dull(result):
             # a small function that answers yes or no is always followed: a guard may hang on the answer
             answers = any(isinstance(atom, Const) and isinstance(atom.value, int) for atom in result.atoms())
-            cost = (not answers) + (self.statements - statements) // 20
-            self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + cost
+            self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + (not answers) + cost // 20
             if not any(case.facts for case, _ in result.alternatives):
                 self._results[known] = result
         return result, frame
