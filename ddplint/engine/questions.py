@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ddplint.engine import facts
 from ddplint.engine.calls import UNSEEN
-from ddplint.engine.conditions import ALWAYS, NEVER, Path, conjoin, disjoin, meets
+from ddplint.engine.conditions import ALWAYS, NEVER, Case, Path, conjoin, disjoin, meets
 from ddplint.engine.names import hints_sharding
 from ddplint.engine.values import Class, Const, Lib, Obj, Ranked, Site, Sym, Value
 from ddplint.project import Project
@@ -123,14 +123,12 @@ class Program:
     def _wraps_in_worker(self) -> bool:
         return any(wrap.worker for wrap in self.wraps)
 
-    def _alone(self, path: Path) -> bool:
-        """Whether the world size is a literal one."""
-        sizes = [
-            None if event.size is None else event.size.within(path).only
-            for event in self.trace.of(facts.Join)
-            if meets(event.path, path)
-        ]
-        return bool(sizes) and all(isinstance(size, Const) and size.value == 1 and not size.soft for size in sizes)
+    def _alone(self, case: Case) -> bool:
+        """Whether the world size is a literal one: by each join that may be meant, or by one that surely happens."""
+        joins = [event for event in self.trace.of(facts.Join) if meets(event.path, (case,))]
+        ones = [event for event in joins if _is_one(event.size, case)]
+        surely = (c.facts <= case.facts and not case.mask & ~c.mask for event in ones for c in event.path)
+        return bool(ones) and (len(ones) == len(joins) or any(surely))
 
     def on_many_ranks(self, event: facts.Event, path: Path | None = None, together: bool = False) -> bool:
         """Whether two processes of one node surely get here, in a run that wraps.
@@ -140,9 +138,12 @@ class Program:
         if self.in_parent(event):
             return False
         path = conjoin(event.path if path is None else path, self.wrapped)
-        if self._alone(path):
-            return False
-        return any(case.crowded() and (together or not case.unsure) for case in path)
+        return any(case.crowded() and (together or not case.unsure) and not self._alone(case) for case in path)
+
+
+def _is_one(size: Value | None, case: Case) -> bool:
+    atom = None if size is None else size.within((case,)).only
+    return isinstance(atom, Const) and atom.value == 1 and not atom.soft
 
 
 # ------------------------------------------------------------------- sharding

@@ -117,11 +117,13 @@ def _augment(m: Machine, node: ast.AugAssign) -> None:
     ):
         target = ast.unparse(node.target)
         taint = value.taint
+        # one that goes on from what a file says counts as well
+        goes_on = isinstance(node.value, ast.Constant) and all(isinstance(part, facts.Load) for part in taint)
         value = one(
             Sym(
                 f"{target} counted {m.loops[-1].mark}",
                 ranked=value.per_rank,
-                counter=not taint and isinstance(node.op, ast.Add | ast.Sub),
+                counter=(goes_on or not taint) and isinstance(node.op, ast.Add | ast.Sub),
                 opaque=False,
                 made_of=taint,
             )

@@ -22,6 +22,7 @@ from ddplint.engine.values import (
     Bound,
     Class,
     Const,
+    Func,
     Lib,
     Obj,
     Partial,
@@ -131,10 +132,33 @@ _KIND_CLASSES = {
 }
 
 
+_STRUCTURAL = {"Callable": "__call__", "Iterable": "__iter__", "Iterator": "__next__", "Sized": "__len__"}
+"""Abstract classes of which everything is an instance that has the method."""
+_BY_METHOD = {
+    "__call__": frozenset({"module", "ddp", "dp"}),
+    "__iter__": frozenset({"loader", "sampler", "iterator", "iterable", "generator", "list", "tuple", "set", "dict"}),
+    "__next__": frozenset({"iterator", "generator"}),
+    "__len__": frozenset({"loader", "sampler", "list", "tuple", "set", "dict"}),
+}
+
+
+def _is_abstract(name: str) -> bool:
+    return name.startswith(("typing.", "collections.abc."))
+
+
+def _defines(thing: Obj, name: str) -> bool:
+    return isinstance(thing.cls, Class) and thing.cls.lookup(name) is not None
+
+
 def is_instance(atom: Atom, cls: Atom) -> bool | None:
     """Whether it is one; None where that cannot be told."""
     if isinstance(cls, Sym):
         return None
+    if isinstance(cls, Lib) and (asked := _STRUCTURAL.get(cls.name.rsplit(".", 1)[-1])) and _is_abstract(cls.name):
+        if isinstance(atom, Func | Class | Bound | Partial):
+            return asked == "__call__"
+        if isinstance(atom, Obj) and (atom.kind in _BY_METHOD[asked] or _defines(atom, asked)):
+            return True
     if isinstance(atom, Const):
         if isinstance(cls, Lib) and cls.name.startswith("builtins."):
             return type(atom.value).__name__ == cls.name[9:] or (
@@ -144,7 +168,8 @@ def is_instance(atom: Atom, cls: Atom) -> bool | None:
     if isinstance(atom, Ranked):
         return isinstance(cls, Lib) and cls.name == f"builtins.{type(atom.values[0]).__name__}"
     if not isinstance(atom, Obj):
-        return None if isinstance(atom, Sym) else False
+        told = isinstance(cls, Class) or (isinstance(cls, Lib) and not cls.name.startswith(("types.", "builtins.type")))
+        return False if told and not isinstance(atom, Sym) else None
     own: set[str] = set(_KIND_CLASSES.get(atom.kind, ()))
     if isinstance(atom.cls, Class):
         for base in atom.cls.mro():
