@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,17 +62,38 @@ class Program:
     @cached_property
     def training(self) -> list[Training]:
         """Each backward that trains a wrapper, with each loader whose batches reached it."""
-        found = []
+        return list(self._trainings(self.wrappers_in))
+
+    @cached_property
+    def training_past_wrappers(self) -> list[Training]:
+        """Each backward of a loss that a wrapped network gave past its wrapper, with each loader."""
+        return list(self._trainings(self._wrappers_passed_by))
+
+    def _trainings(self, trained: Callable[[facts.Backward], list[tuple[Obj, Path]]]) -> Iterator[Training]:
         for backward in self.trace.of(facts.Backward):
             loaders = [part for part in backward.made_of if isinstance(part, Obj) and part.kind == "loader"]
             if not loaders:
                 continue
             loaders.sort(key=lambda thing: thing.uid)
-            for wrapper, path in self.wrappers_in(backward):
+            for wrapper, path in trained(backward):
                 for loader in loaders:
                     both = conjoin(conjoin(path, loader.path), wrapper.path)
                     if both:
-                        found.append(Training(backward, wrapper, loader, both))
+                        yield Training(backward, wrapper, loader, both)
+
+    def _wrappers_passed_by(self, backward: facts.Backward) -> list[tuple[Obj, Path]]:
+        """The wrappers whose network had a part in what is back-propagated though none of them was called."""
+        if self.wrappers_in(backward):
+            return []
+        called = [part for part in backward.made_of if isinstance(part, facts.Forward)]
+        found = []
+        for wrap in self.wraps:
+            path = NEVER
+            for forward in called:
+                if forward.index > wrap.index and any(atom is forward.module for atom in wrap.inner.atoms()):
+                    path = disjoin(path, conjoin(conjoin(backward.path, forward.path), wrap.path))
+            if path:
+                found.append((wrap.wrapper, path))
         return found
 
     def wrappers_in(self, backward: facts.Backward) -> list[tuple[Obj, Path]]:

@@ -54,7 +54,7 @@ def _judge(program: Program) -> tuple[list[_Untold], list[Obj]]:
     wrong: list[_Untold] = []
     right: list[Obj] = []
     seen: set[tuple[int, int]] = set()
-    for training in program.training:
+    for training in (*program.training, *program.training_past_wrappers):
         loader = training.loader
         if id(loader) in program.escaped or not program.on_many_ranks(training.backward, training.path):
             continue
