@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ddplint.engine import facts
 from ddplint.engine.calls import UNSEEN
-from ddplint.engine.conditions import ALWAYS, NEVER, Case, Path, conjoin, disjoin, meets
+from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Case, Path, conjoin, disjoin, meets
 from ddplint.engine.names import hints_sharding
 from ddplint.engine.values import Class, Const, Lib, Obj, Ranked, Site, Sym, Value
 from ddplint.project import Project
@@ -159,7 +159,15 @@ class Program:
         if self.in_parent(event):
             return False
         path = conjoin(event.path if path is None else path, self.wrapped)
-        return any(case.crowded() and (together or not case.unsure) and not self._alone(case) for case in path)
+        return any(case.crowded() and (together or not self._unsure(case)) and not self._alone(case) for case in path)
+
+    def _unsure(self, case: Case) -> bool:
+        """Whether ranks may part here: the constructor of a wrapper waits for all, so up to it they answer alike."""
+        asked = {pair for pair in case.facts if pair[0].per_rank}
+        for wrap in self.wrapped if asked else ():
+            if wrap.facts <= case.facts:
+                asked -= {pair for pair in wrap.facts if pair[0] != LOST}
+        return bool(asked)
 
 
 def _is_one(size: Value | None, case: Case) -> bool:

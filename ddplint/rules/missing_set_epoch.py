@@ -64,10 +64,10 @@ def _judge(program: Program) -> tuple[list[_Untold], list[Obj]]:
                 continue
             if (id(sampler), id(loader)) in seen or sampler.site is None:
                 continue
-            if not _shuffles_by_epoch(sampler, path):
+            if not _shuffles_by_epoch(sampler, path) or _shards_for_framework(sampler):
                 continue
             why = _repeats_its_order(program, sampler, passes, path)
-            if why is not None:
+            if why is not None and not _told_in_another_loop(program, sampler, loader):
                 seen.add((id(sampler), id(loader)))
                 wrong.append(_Untold(sampler, training, passes, why))
             elif any(event.sampler is sampler for event in program.trace.of(facts.SetEpoch)):
@@ -100,6 +100,11 @@ def _shuffles_by_epoch(sampler: Obj, path: Path) -> bool:
     return isinstance(sampler.cls, Class) and draws_by_own_epoch(sampler.cls)
 
 
+def _shards_for_framework(sampler: Obj) -> bool:
+    """Whether its ranks are those of a framework, which does not wrap natively."""
+    return any("framework" in sampler.attrs[name].taint for name in ("num_replicas", "rank") if name in sampler.attrs)
+
+
 def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterate], path: Path) -> str | None:
     """Why a later pass sees the order of an earlier one; None where it does not, or that cannot be told."""
     replayed = [e for e in passes if e.replay]
@@ -130,6 +135,21 @@ def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterat
         text = "the passes over its loader at {at} are repeated and no call of set_epoch reaches it in between"
         return text + "; write sampler.set_epoch(epoch) at the start of each epoch"
     return None
+
+
+def _told_in_another_loop(program: Program, sampler: Obj, loader: Obj) -> bool:
+    """Whether a loop that trains tells it, on whatever path: one that does not (a search, say) is by the way."""
+    repeated = {
+        loop
+        for e in program.trace.of(facts.Iterate)
+        if e.loader is loader and e.grad and not e.replay
+        for loop in e.loops
+        if loop.repeats and loop not in sampler.notes.get("loops", ())
+    }
+    return any(
+        e.sampler is sampler and _changes(e.epoch) and not repeated.isdisjoint(e.loops)
+        for e in program.trace.of(facts.SetEpoch)
+    )
 
 
 def _changes(epoch: Value) -> bool:

@@ -98,9 +98,10 @@ def _zip(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 @handles(
     "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm", "tqdm.rich.tqdm", "rich.progress.track",
     "itertools.islice", "tqdm.tqdm_notebook", "tqdm.asyncio.tqdm", "tqdm.autonotebook.tqdm",
+    "prefetch_generator.BackgroundGenerator",
 )  # fmt: skip
 def _through(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    source = args.get(0, "iterable", "sequence")
+    source = args.get(0, "iterable", "sequence", "generator")
     if source is None:
         return one(Sym("progress bar", opaque=False))
     if "tqdm" in name and not any(isinstance(a, Obj) for a in source.atoms()):

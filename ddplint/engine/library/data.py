@@ -127,10 +127,3 @@ def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | 
             me.notes["per_rank"] = True
         return one(me)
     return one(Sym(f"{me.key}.{name}", me.per_rank, opaque=False))
-
-
-def instance_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
-    """Record ``set_epoch`` on an object of unknown kind; the call itself is left to others (None)."""
-    if name == "set_epoch" and node is not None:
-        m.record(facts.SetEpoch, node, sampler=me, epoch=first_argument(args))
-    return None

@@ -11,8 +11,8 @@ from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
 from ddplint.engine.library.contexts import context_method, decorated, stack_method
-from ddplint.engine.library.data import instance_method, loader_method, rng_method, sampler_method
-from ddplint.engine.library.distributed import COLLECTIVES, collective, thread_method
+from ddplint.engine.library.data import loader_method, rng_method, sampler_method
+from ddplint.engine.library.distributed import COLLECTIVES, collective
 from ddplint.engine.library.environment import environ_method
 from ddplint.engine.library.files import file_method, path_method, record_write
 from ddplint.engine.library.making import born, initialise
@@ -39,8 +39,9 @@ from ddplint.engine.library.registry import (
     known_library,
     place_of,
 )
+from ddplint.engine.library.threads import own_thread_method, queue_method, thread_method
 from ddplint.engine.machine import Machine
-from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE
+from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
 from ddplint.engine.values import (
     NONE,
     TRUE,
@@ -88,7 +89,7 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         escape(m, args, node)
         if (parser := given_parser(args)) is not None:
             return parser
-        return one(Sym(f"{name} result", made_of=frozenset({UNSEEN, "framework"})))
+        return one(Sym(f"{name} result", ranked=hints_rank(last), made_of=frozenset({UNSEEN, "framework"})))
     if root not in IN_SIGHT:
         return opaque_call(m, Lib(name), args, node)
     for value in args.all():
@@ -218,6 +219,13 @@ def _object_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
     return one(Sym(result.text, result.ranked, result.counter, kind in ("instance", "script"), result.made_of))
 
 
+def _instance_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method that an instance has from a base out of sight; the call itself is left to others (None) if unknown."""
+    if name == "set_epoch" and node is not None:
+        m.record(facts.SetEpoch, node, sampler=me, epoch=first_argument(args))
+    return own_thread_method(m, me, name, node)
+
+
 _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
     "loader": loader_method,
     "thread": thread_method,
@@ -240,7 +248,8 @@ _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
     "environ": environ_method,
     "rng": rng_method,
     "script": script_method,
-    "instance": instance_method,
+    "instance": _instance_method,
+    "queue": queue_method,
     "dispatch": dispatch_method,
 }
 

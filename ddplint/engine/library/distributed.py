@@ -127,21 +127,6 @@ def _start(
         m.path, m.loops = before, loops
 
 
-@handles("threading.Thread")
-def _thread(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    made = m.new("thread", node, Lib(name))
-    made.notes["target"], made.notes["given"] = args.get(1, "target"), args.get(3, "args")
-    return one(made)
-
-
-def thread_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
-    """A method of ``threading.Thread``; ``start`` and ``run`` run the target."""
-    target, given = me.notes["target"], me.notes["given"]
-    if name in ("start", "run") and target is not None:
-        apply_quietly(m, target, (exact_elements(given) if given is not None else []) or [], node)
-    return NONE
-
-
 def apply_quietly(m: Machine, target: Value, passed: list[Value], node: ast.AST | None) -> None:
     """Call ``target``; whatever ends in it, this path goes on."""
     from ddplint.engine.calls import apply
