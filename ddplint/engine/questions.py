@@ -159,14 +159,18 @@ class Program:
         if self.in_parent(event):
             return False
         path = conjoin(event.path if path is None else path, self.wrapped)
-        return any(case.crowded() and (together or not self._unsure(case)) and not self._alone(case) for case in path)
+        return any(
+            case.crowded() and (together or not self._unsure(case, event)) and not self._alone(case) for case in path
+        )
 
-    def _unsure(self, case: Case) -> bool:
-        """Whether ranks may part here: the constructor of a wrapper waits for all, so up to it they answer alike."""
+    def _unsure(self, case: Case, event: facts.Event) -> bool:
+        """Whether ranks may part here: the constructor of a wrapper waits for all, so up to it they answered alike."""
         asked = {pair for pair in case.facts if pair[0].per_rank}
-        for wrap in self.wrapped if asked else ():
-            if wrap.facts <= case.facts:
-                asked -= {pair for pair in wrap.facts if pair[0] != LOST}
+        for wrap in self.wraps if asked else ():
+            if wrap.index < event.index:
+                for common in wrap.path:
+                    if common.facts <= case.facts:
+                        asked -= {pair for pair in common.facts if pair[0] != LOST}
         return bool(asked)
 
 

@@ -221,7 +221,6 @@ def _followed_at_once(program: Program, backward: facts.Backward) -> bool:
 def _waits(step: facts.Step, backward: facts.Backward) -> set[Key]:
     """The tests of a counter that the step, unlike the backward, waits for in each of its cases."""
     found: set[Key] = set()
-    shared = [pair for case in backward.path for pair in case.facts if pair[0].counts]
     for case in step.path:
         counting = {(key, answer) for key, answer in case.facts if key.counts}
         if any(counting <= other.facts for other in backward.path):
@@ -229,7 +228,7 @@ def _waits(step: facts.Step, backward: facts.Backward) -> set[Key]:
         waits = [
             key for key, answer in counting
             if not all((key, answer) in other.facts for other in backward.path)
-            and (key is not MERGED_WAITS or all(pair in case.facts for pair in shared))
+            and (key is not MERGED_WAITS or any(other.facts <= case.facts for other in backward.path))
         ]  # fmt: skip
         if not waits:
             return set()
