@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -532,16 +532,19 @@ def _common(left: tuple[Site, ...], right: tuple[Site, ...]) -> int:
     return count
 
 
-def first_of_arms(events: list[facts.Event]) -> list[facts.Event]:
-    """Of events in exclusive arms of one test, the first in the source."""
+def first_of_arms(routes: Mapping[facts.Event, tuple[Site, ...]]) -> list[facts.Event]:
+    """Of events in exclusive arms of one test, the first in the source.
+
+    The last site of an event's route, the calls that lead to it, is where it stands in the arm.
+    """
     kept: list[facts.Event] = []
-    for event in sorted(events, key=lambda e: (e.site.module.path, e.site.line)):
+    for event, (*calls, site) in sorted(routes.items(), key=lambda r: (r[1][-1].module.path, r[1][-1].line)):
         exclusive = [
             other
             for other in kept
-            if other.site != event.site
-            and other.site.module.path == event.site.module.path
-            and other.chain == event.chain
+            if routes[other][-1] != site
+            and routes[other][-1].module.path == site.module.path
+            and routes[other][:-1] == tuple(calls)
             and other.loops == event.loops
             and not meets(other.path, event.path)
         ]

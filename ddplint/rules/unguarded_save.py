@@ -38,7 +38,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 continue  # a run in one process, which says nothing about the ranks
             elif meets(save.path, program.wrapped):
                 right[save.site].append(save)
-        for event in first_of_arms(unguarded):
+        for event in first_of_arms({save: (*save.chain, save.site) for save in unguarded}):
             wrong[event.site].append(event)
     for construct, events in wrong.items():
         for site, event in places_to_report(events, right[construct]):

@@ -31,6 +31,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     """Backwards that reduce though the step is yet to come."""
     for program in programs:
         findings: dict[facts.Event, list[Finding]] = {}
+        routes: dict[facts.Event, tuple[Site, ...]] = {}
         for backward in program.trace.of(facts.Backward):
             wrappers = program.wrappers_in(backward)
             if not wrappers or not program.on_many_ranks(backward, together=True):
@@ -41,7 +42,9 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             wrong = [one for wrapper, path in wrappers for one in _judge(program, found, wrapper, path)]
             if wrong:
                 findings[backward] = wrong
-        for event in first_of_arms(list(findings)):
+                route = (*backward.chain, backward.site)
+                routes[backward] = route[: route.index(found.site) + 1]
+        for event in first_of_arms(routes):
             yield from findings[event]
 
 
