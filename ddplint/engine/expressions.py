@@ -480,6 +480,10 @@ def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
         if value.alternatives:
             # which of the entries this is cannot be seen, and its name speaks of ranks
             return one(Sym(f"{thing.key}[{index.key}]", ranked=True, made_of=value.taint)) if hinted else value
+    if (factory := thing.notes.get("factory")) is not None:
+        value = apply(m, one(factory), Arguments(), None)
+        set_element(m, thing, index, value)
+        return value
     states = thing.notes.get("states", ())
     return one(
         Sym(

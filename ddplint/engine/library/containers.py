@@ -15,6 +15,7 @@ from ddplint.engine.values import (
     Alternative,
     Atom,
     Class,
+    Lib,
     Obj,
     Sym,
     Value,
@@ -260,6 +261,8 @@ def _dict(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     made = m.new("dict", node)
     if name == "collections.defaultdict":
         made.notes["loose"] = True
+        if args.positional and isinstance(factory := args.positional[0].only, Lib) and factory.name in _FACTORIES:
+            made.notes["factory"] = factory
     elif args.positional:
         source = args.positional[0]
         atom = source.only
@@ -278,6 +281,12 @@ def _dict(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
         merge_dict(m, made, value)
         made.notes["loose"] = True
     return one(made)
+
+
+_FACTORIES = frozenset(
+    {"builtins.list", "builtins.dict", "builtins.set", "collections.OrderedDict", "collections.deque"}
+)
+"""What a ``defaultdict`` makes that is worth following: something that is filled later."""
 
 
 def loose_list(m: Machine, node: ast.AST | None, values: list[Value]) -> Value:
