@@ -179,9 +179,13 @@ def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
 @handles("builtins.iter")
 def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    """``iter(...)``; of a loader, the start of a pass over it."""
+    """``iter(...)``; of a loader, the start of a pass over it; with a sentinel, what a function gives until then."""
     from ddplint.engine.calls import apply
     from ddplint.engine.expressions import method as project_method
+
+    if len(args.positional) == 2:
+        given = apply(m, args.positional[0], Arguments(), node)
+        return one(m.new("iterator", node, source=given, element=given))
 
     def of(atom: Atom) -> Value:
         if is_loader(atom) and isinstance(atom, Obj) and project_method(atom, "__iter__") is None:

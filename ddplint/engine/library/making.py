@@ -217,6 +217,9 @@ _METHODS["tuple"] = frozenset({"index", "count", "_asdict", "_replace"})
 _METHODS["set"] = frozenset(["add", "update", "discard", "remove"])
 
 
+_METHODS["queue"] = frozenset(["put", "put_nowait", "get", "get_nowait"])
+
+
 def has_method(thing: Obj, name: str) -> bool:
     """Whether a library object of this kind has a method of that name."""
     if thing.kind in ("instance", "namespace", "field"):
