@@ -401,6 +401,7 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                     value = stored.within(m.path)
                     if value.alternatives:
                         return value
+                _look_up_by_key(m, atom, index)
                 hinted = isinstance(literal, str) and hints_rank(literal)
                 kept = _own_share(atom.made_of, index.per_rank)
                 return one(
@@ -427,6 +428,16 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                 return one(blend("item", [one(atom), index]))
 
     return m.choose(base, of)
+
+
+def _look_up_by_key(m: Machine, loaded: Sym, index: Value) -> None:
+    """Record that what a file holds goes into a wrapper, where it is looked up by the wrapper's own keys."""
+    if not any(isinstance(part, facts.Load) for part in loaded.made_of):
+        return
+    keys = [part for part in index.taint if isinstance(part, facts.KeyOf) and part.state.module.kind == "ddp"]
+    for key in sorted(keys, key=lambda part: part.state.index):
+        entry = library.entry_of_file(one(loaded))
+        m.record(facts.LoadInto, key.state.site, module=key.state.module, made_of=loaded.made_of, entry=entry)
 
 
 def _literals(index: Value) -> list[tuple[Case, Any]] | None:

@@ -17,7 +17,7 @@ from ddplint.engine.library.making import (
     kind_of,
     worth_making,
 )
-from ddplint.engine.library.networks import left_by_forward, scales_and_steps
+from ddplint.engine.library.networks import entry_of_file, left_by_forward, scales_and_steps
 from ddplint.engine.library.options import option
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "constant",
     "decorated",
     "enter_decorators",
+    "entry_of_file",
     "environment",
     "has",
     "has_method",

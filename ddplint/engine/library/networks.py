@@ -273,7 +273,7 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
         if node is not None:
             state = first_argument(args)
             made_of = state.taint | _deep_taint(state)
-            m.record(facts.LoadInto, node, module=me, made_of=made_of, entry=_entry_of_file(state))
+            m.record(facts.LoadInto, node, module=me, made_of=made_of, entry=entry_of_file(state))
         return one(Sym("keys", opaque=False))
     if name in _NAMED and node is not None:
         event = m.record(facts.StateDict, node, module=me, how=name)
@@ -325,7 +325,7 @@ def _named(m: Machine, me: Obj, event: facts.StateDict) -> Value:
 _ENTRY = re.compile(r"item\((.*), '([^']*)'\)")
 
 
-def _entry_of_file(state: Value) -> str | None:
+def entry_of_file(state: Value) -> str | None:
     """The entry of a file that a state is: ``model`` for ``torch.load(path)["model"]``; empty for the file itself."""
     atom, entry = state.only, ""
     text = atom.text if isinstance(atom, Sym) else ""
