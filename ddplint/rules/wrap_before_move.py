@@ -58,15 +58,20 @@ _DEFAULT = frozenset({"float", "float32"})
 
 def _changes_dtype(program: Program, move: facts.Move, inner: list[Obj]) -> bool:
     """Whether a cast surely gives the module another dtype: away from torch's default one, or back to it."""
-    names = {atom.key.strip("'").rsplit(".", 1)[-1] for atom in move.target.atoms()}
+    names = _dtypes(move)
     if names & _DTYPES:
         return names <= _DTYPES | _DEFAULT
     if not names or not names <= _DEFAULT:
         return False
     return any(
         e.what == "dtype" and e.index < move.index and any(holds(t, e.module) or holds(e.module, t) for t in inner)
+        and not _dtypes(e) <= _DEFAULT
         for e in program.trace.of(facts.Move)
-    )
+    )  # fmt: skip
+
+
+def _dtypes(move: facts.Move) -> set[str]:
+    return {atom.key.strip("'").rsplit(".", 1)[-1] for atom in move.target.atoms()}
 
 
 def _placed_before(program: Program, late: facts.Move, wrap: facts.Wrap, thing: Obj) -> bool:
