@@ -546,8 +546,34 @@ def first_of_arms(routes: Mapping[facts.Event, tuple[Site, ...]]) -> list[facts.
             and routes[other][-1].module.path == site.module.path
             and routes[other][:-1] == tuple(calls)
             and other.loops == event.loops
-            and not meets(other.path, event.path)
+            and (not meets(other.path, event.path) or _in_two_arms(other.site, event.site))
         ]
         if not exclusive:
             kept.append(event)
     return kept
+
+
+def _in_two_arms(left: Site, right: Site) -> bool:
+    """Whether two places of one file stand in the body and in the ``else`` of one ``if``."""
+    return any(
+        (body[0] <= left.line <= body[1] and other[0] <= right.line <= other[1])
+        or (body[0] <= right.line <= body[1] and other[0] <= left.line <= other[1])
+        for body, other in _arms(left.module.tree)
+    )
+
+
+def _arms(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The first and last line of the body and of the ``else`` of each ``if`` that has both."""
+    known = getattr(tree, "known_arms", None)
+    if known is None:
+        known = [
+            (_lines(node.body), _lines(node.orelse))
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and node.orelse
+        ]
+        tree.known_arms = known  # type: ignore[attr-defined]
+    return known
+
+
+def _lines(statements: list[ast.stmt]) -> tuple[int, int]:
+    return statements[0].lineno, statements[-1].end_lineno or statements[-1].lineno
