@@ -83,6 +83,8 @@ _MERGED = Key("one of many cases")
 MERGED_WAITS = Key("one of many counts", counts=True)
 """The same, where none of the cases holds in every round."""
 _MOST_COUNTERS = 6
+_OPEN = (EVERY_RANK, frozenset[Fact]())
+"""The ranks and the facts about ranks of what every rank surely does."""
 
 
 def simplify(cases: Iterable[Case]) -> Path:
@@ -129,12 +131,19 @@ def _fewer(cases: list[Case]) -> Path:
         alike.setdefault((case.mask, own), []).append(case)
     if len(alike) > _MOST_CASES:
         return (weakest(cases, lost=True),)
-    joined = [weakest(group, lost=True) if len(group) > 1 else group[0] for group in alike.values()]
+    # where other cases ask for the rank, a fact that is forgotten in these may say why they do not
+    joined = [
+        weakest(group, lost=True, unsure=len(alike) > 1 and (mask, own) == _OPEN) if len(group) > 1 else group[0]
+        for (mask, own), group in alike.items()
+    ]
     return simplify(joined)
 
 
-def weakest(cases: Iterable[Case], lost: bool = False) -> Case:
-    """One case that holds whenever any of them does."""
+def weakest(cases: Iterable[Case], lost: bool = False, unsure: bool = False) -> Case:
+    """One case that holds whenever any of them does.
+
+    ``lost``: facts are forgotten on the way; ``unsure``: they may decide on which ranks it is.
+    """
     cases = list(cases)
     mask, facts = 0, None
     for case in cases:
@@ -146,13 +155,19 @@ def weakest(cases: Iterable[Case], lost: bool = False) -> Case:
         counters = {key for case in cases for key, _ in case.facts - facts if key.counts}
         waits = alike and counters and not exhaust(cases, counters)
         facts |= {(MERGED_WAITS if waits else _MERGED if alike else LOST, True)}
+        facts |= {(LOST, True)} if unsure else set()
     return Case(mask or EVERY_RANK, facts)
 
 
 def exhaust(cases: Iterable[Case], keys: set[Key]) -> bool:
     """Whether some case may hold whatever the answers to ``keys`` are."""
     wanted = [[pair for pair in case.facts if pair[0] in keys] for case in cases]
-    if len(keys) > _MOST_COUNTERS or not all(wanted):
+    if not all(wanted):
+        return True
+    answers_asked = {pair for facts in wanted for pair in facts}
+    if not any((key, not answer) in answers_asked for key, answer in answers_asked):
+        return False  # where each answer is the other one, no case holds
+    if len(keys) > _MOST_COUNTERS:
         return True
     ordered = sorted(keys)
     for answers in product((True, False), repeat=len(ordered)):
