@@ -914,12 +914,21 @@ def narrowed(m: Machine, node: ast.expr, holds: bool, run: Callable[[], None]) -
 
             def passes(atom: Atom) -> bool | None:
                 return library.has(atom, name)
-        case ast.Call(func=ast.Name(id="isinstance"), args=[thing, ast.Name() | ast.Attribute() as cls]):
+        case ast.Call(func=ast.Name(id="isinstance"), args=[thing, cls]):
             wanted = library.classes(evaluate(m, cls))
 
             def passes(atom: Atom) -> bool | None:
                 answers = [library.is_instance(atom, one) for one in wanted]
                 return True if True in answers else None if None in answers else False
+        case ast.Call(args=[thing]) | ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[thing])):
+            place = _place(m, thing)
+            if place is None or not _some_wrapped(place[0].get(place[1])):
+                return run
+            scope, known_as = place
+
+            def passes(atom: Atom) -> bool | None:
+                yes, no = m.suppose(scope, known_as, one(atom), lambda: test(m, node))
+                return None if bool(yes) is bool(no) else bool(yes)
         case _:
             return run
 
@@ -939,6 +948,11 @@ def narrowed(m: Machine, node: ast.expr, holds: bool, run: Callable[[], None]) -
             m.write(*place, whole)
 
     return inside
+
+
+def _some_wrapped(value: Value | None) -> bool:
+    """Whether it may be a wrapper and may be something else."""
+    return value is not None and len({isinstance(a, Obj) and a.kind == "ddp" for a in value.atoms()}) > 1
 
 
 def _place(m: Machine, node: ast.expr) -> tuple[dict[str, Value], str] | None:
@@ -1002,7 +1016,10 @@ def _compare_values(m: Machine, op: ast.cmpop, left: Value, right: Value) -> Val
     no: Path = NEVER
     pairs = [(a, b) for a in left.within(m.path).alternatives for b in right.within(m.path).alternatives]
     if len(pairs) > 40 or not pairs:
-        key = Key(f"{type(op).__name__}({left.key}, {right.key})", left.per_rank or right.per_rank)
+        ranked, counts = left.per_rank or right.per_rank, left.counter or right.counter
+        key = Key(f"{type(op).__name__}({left.key}, {right.key})", ranked, counts)
+        if counts:
+            m.trace.asked.setdefault(key, len(m.frame.chain))
         return boolean(fact(key, True), fact(key, False))
     for (case, a), (other, b) in pairs:
         both = case.both(other)

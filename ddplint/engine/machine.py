@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
@@ -44,6 +44,9 @@ _DULL = 16
 _LONG = range(20, 401)
 _MOST_IDLE = 2_500
 """How many statements are run in all the calls of a long function that record nothing; of one call, so many count."""
+
+
+T = TypeVar("T")
 
 
 class OutOfBudgetError(Exception):
@@ -264,6 +267,19 @@ class Machine:
         self.fork(arms)
         return union(results)
 
+    def suppose(self, where: dict[str, Value], name: str, value: Value, run: Callable[[], T]) -> T:
+        """What ``run`` gives if a name had this value; all that it does is taken back."""
+        before, events = self.path, len(self.trace.events)
+        self._journals.append({})
+        self.write(where, name, value)
+        try:
+            return run()
+        finally:
+            for written, mark, old in self._journals.pop().values():
+                _restore(written, mark, old)
+            self.path = before
+            del self.trace.events[events:]
+
     # ------------------------------------------------------------------- loops
 
     def loop(
@@ -381,6 +397,7 @@ class Machine:
             bound = {name: _widened(value) for name, value in bound.items()}
         known = (id(func.node), *(value.key for value in bound.values()))
         if self._dull.get(id(func.node), 0) > _DULL:
+            self._change(func, bound)
             result = self._results.get(known)
             return None if result is None else (result, Frame(func.home, (bound,), func, ()))
         if self._idle.get(id(func.node), 0) > _MOST_IDLE:
@@ -429,6 +446,18 @@ class Machine:
             if not any(case.facts for case, _ in result.alternatives):
                 self._results[known] = result
         return result, frame
+
+    def _change(self, func: Func, bound: dict[str, Value]) -> None:
+        """A method that is no longer followed: the literals its object holds may be others when it has run."""
+        names = _calculated(func.node)
+        owner = next(iter(bound.values())).only if names and bound else None
+        if not isinstance(owner, Obj):
+            return
+        for name in names:
+            old = owner.attrs.get(name)
+            if old is not None and all(isinstance(atom, Const) for atom in old.atoms()):
+                changed = blend(f"{name} changed by {func.key}", bound.values(), opaque=True)
+                self.write(owner.attrs, name, union([old, one(changed)]))
 
     @contextmanager
     def inside(self, frame: Frame) -> Iterator[None]:
@@ -619,14 +648,44 @@ def _counted(node: ast.AST) -> tuple[str, ...]:
         stack = list(getattr(node, "body", ())) if isinstance(node, ast.For | ast.AsyncFor | ast.While) else []
         while stack:
             inner = stack.pop()
-            if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
-                if isinstance(inner.op, ast.Add | ast.Sub) and isinstance(inner.value, ast.Constant | ast.Name):
-                    found.add(inner.target.id)
+            if (name := _adds_to(inner)) is not None:
+                found.add(name)
             elif not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
                 stack.extend(ast.iter_child_nodes(inner))
         known = tuple(sorted(found))
         node.known_counts = known  # type: ignore[attr-defined]
     return known
+
+
+def _calculated(node: ast.AST) -> tuple[str, ...]:
+    """The attributes of its first parameter that a function sets to something else than a literal."""
+    known = getattr(node, "known_calculated", None)
+    if known is None:
+        found = set()
+        parameters = node.args.args if isinstance(node, ast.FunctionDef) else []
+        for inner in ast.walk(node) if parameters else ():
+            if isinstance(inner, ast.Assign | ast.AugAssign) and not isinstance(inner.value, ast.Constant):
+                for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
+                    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                        if target.value.id == parameters[0].arg:
+                            found.add(target.attr)
+        known = tuple(sorted(found))
+        node.known_calculated = known  # type: ignore[attr-defined]
+    return known
+
+
+def _adds_to(statement: ast.AST) -> str | None:
+    """The name that ``x += 1`` or ``x = x + 1`` adds to."""
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=ast.Constant() | ast.Name()):
+            return name
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.BinOp(left=ast.Name(id=other), op=ast.Add() | ast.Sub(), right=ast.Constant() | ast.Name()),
+        ) if name == other:
+            return name
+        case _:
+            return None
 
 
 def _widened(value: Value) -> Value:

@@ -228,9 +228,10 @@ def _waits(step: facts.Step, backward: facts.Backward) -> set[Key]:
         counting = {(key, answer) for key, answer in case.facts if key.counts}
         if any(counting <= other.facts for other in backward.path):
             return set()
+        near = [other for other in backward.path if not other.excludes(case)] or backward.path
         waits = [
             key for key, answer in counting
-            if not all((key, answer) in other.facts for other in backward.path)
+            if not all((key, answer) in other.facts for other in near)
             and (key is not MERGED_WAITS or any(other.facts <= case.facts for other in backward.path))
         ]  # fmt: skip
         if not waits:
