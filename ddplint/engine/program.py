@@ -5,23 +5,19 @@ from __future__ import annotations
 import ast
 import gc
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ddplint.engine.calls import Arguments, apply, call_function
 from ddplint.engine.conditions import ALWAYS
 from ddplint.engine.expressions import method
 from ddplint.engine.facts import Trace
+from ddplint.engine.interest import Interest, names_in
 from ddplint.engine.machine import Frame, Machine, OutOfBudgetError, bound_names
 from ddplint.engine.values import Class, Func, ModuleRef, Obj, one
 from ddplint.project import Project
 
 _DEEPEST_PYTHON = 12_000
-_OF_INTEREST = (
-    b"DistributedDataParallel", b"DDP", b"DataLoader", b"backward", b"save", b"state_dict", b"open(", b"dump",
-    b"Sampler", b"write_", b"barrier", b"all_reduce", b"no_sync",
-)  # fmt: skip
 
 
 def run(project: Project, entry: str) -> Trace:
@@ -44,33 +40,50 @@ def run(project: Project, entry: str) -> Trace:
 
 def _uncalled(machine: Machine, ref: ModuleRef) -> None:
     assert ref.module is not None
-    source, tree = ref.module.source, ref.module.tree
+    tree = ref.module.tree
     others = [path for path in machine.project.dependents(ref.path) if path != ref.path]
-    names = _names(tree)
+    names = names_in(tree)
     started = _only_when_started(tree)
+    interest = Interest(machine, ref)
     for name, value in list(ref.names.items()):
         for atom in value.atoms():
             if isinstance(atom, Func) and atom.home is ref and id(atom.node) not in machine.called:
-                if isinstance(atom.node, ast.Lambda) or not _matters(source, atom.node):
+                if isinstance(atom.node, ast.Lambda) or names[name] > names_in(atom.node)[name]:
                     continue
-                if names[name] > _names(atom.node)[name]:
+                if not interest.holds(atom.node) or _needs(atom.node, started):
                     continue
-                if machine.project.mentions(name, others) or _needs(atom.node, started):
+                if _is_used(machine.project, name, others):
                     continue
                 with _at_top(machine, ref):
                     call_function(machine, atom, Arguments(), atom.node)
-            elif isinstance(atom, Class) and atom.home is ref and _matters(source, atom.node):
+            elif isinstance(atom, Class) and atom.home is ref:
+                if names[name] > names_in(atom.node)[name] or not interest.shows(atom.node):
+                    continue
                 if any(id(f.node) in machine.called for f in _methods(atom)):
                     continue
-                if names[name] > _names(atom.node)[name] or machine.project.mentions(name, others):
+                if _is_used(machine.project, name, others):
                     continue
                 with _at_top(machine, ref):
                     _use(machine, atom)
-            elif isinstance(atom, Obj) and atom.kind == "dispatch" and not machine.project.mentions(name, others):
+            elif isinstance(atom, Obj) and atom.kind == "dispatch" and not _is_used(machine.project, name, others):
                 for func in atom.notes["arms"]:
-                    if func.home is ref and id(func.node) not in machine.called and _matters(source, func.node):
+                    if func.home is ref and id(func.node) not in machine.called and interest.holds(func.node):
                         with _at_top(machine, ref):
                             call_function(machine, func, Arguments(), func.node)
+
+
+def _is_used(project: Project, name: str, among: Iterable[str]) -> bool:
+    """Whether one of the files ``among`` does more with a name than import it."""
+    for path in among:
+        if project.mentions(name, (path,)) and (module := project.module(path)) is not None:
+            if names_in(module.tree)[name] or any(name in text and " " not in text for text in _texts(module.tree)):
+                return True
+    return False
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """The strings in a tree."""
+    return (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _use(machine: Machine, cls: Class) -> None:
@@ -90,17 +103,6 @@ def _use(machine: Machine, cls: Class) -> None:
 
 def _methods(cls: Class) -> list[Func]:
     return [atom for value in cls.attrs.values() for atom in value.atoms() if isinstance(atom, Func)]
-
-
-def _names(tree: ast.AST) -> Counter[str]:
-    """How often each name is mentioned; what a definition says about itself is no call from outside."""
-    found: Counter[str] = Counter()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            found[node.id] += 1
-        elif isinstance(node, ast.Attribute):
-            found[node.attr] += 1
-    return found
 
 
 def _only_when_started(tree: ast.Module) -> set[str]:
@@ -130,12 +132,6 @@ def _needs(function: ast.AST, names: set[str]) -> bool:
     own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
     own.update(node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     return any(isinstance(node, ast.Name) and node.id in names and node.id not in own for node in ast.walk(function))
-
-
-def _matters(source: bytes, node: ast.AST) -> bool:
-    lines = source.split(b"\n")[getattr(node, "lineno", 1) - 1 : getattr(node, "end_lineno", 1)]
-    text = b"\n".join(lines)
-    return any(word in text for word in _OF_INTEREST)
 
 
 @contextmanager
