@@ -36,7 +36,7 @@ def stripped(project: Project) -> list[Stripped]:
     found: list[Stripped] = []
     for path in project.holding(_PREFIX):
         module = project.module(path)
-        if module is not None and b"load" in module.source:
+        if module is not None:
             known: list[Stripped] | None = getattr(module.tree, "known_stripped", None)
             if known is None:
                 known = list(dict.fromkeys(_in_module(project, path, module.tree)))

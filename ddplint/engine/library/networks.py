@@ -52,6 +52,16 @@ def _same(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     return given if given is not None else one(m.new("identity decorator", node))
 
 
+@handles("torch.nn.consume_prefix_in_state_dict_if_present")
+def _strip(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    prefix = args.get(1, "prefix")
+    if prefix is None or prefix.constant() in (..., "module."):
+        for part in first_argument(args).taint:
+            if isinstance(part, facts.StateDict):
+                part.stripped = True
+    return NONE
+
+
 @handles("torch.jit.script", "torch.jit.trace", "torch.jit.freeze", "torch.jit.optimize_for_inference")
 def _script(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     given = first_argument(args)
@@ -178,12 +188,26 @@ def left_by_forward(thing: Obj, name: str) -> Value | None:
         return None
     runner = thing.cls.lookup("forward")
     for func in runner.atoms() if runner is not None else ():
-        if isinstance(func, Func) and any(
-            isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
-            for node in ast.walk(func.node)
-        ):
+        if isinstance(func, Func) and _sets(func, name, thing.cls, 3):
             return one(Sym(f"{thing.key}.{name}", opaque=False, made_of=taint))
     return None
+
+
+def _sets(func: Func, name: str, cls: Class, depth: int) -> bool:
+    """Whether a function, or one of its class or module that it calls, sets an attribute."""
+    called: list[Func] = []
+    for node in ast.walk(func.node):
+        match node:
+            case ast.Attribute(attr=attr, ctx=ast.Store()) if attr == name:
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr=attr)) if depth:
+                found = cls.lookup(attr)
+            case ast.Call(func=ast.Name(id=callee)) if depth:
+                found = func.home.names.get(callee)
+            case _:
+                continue
+        called += [atom for atom in found.atoms() if isinstance(atom, Func)] if found is not None else []
+    return any(_sets(other, name, cls, depth - 1) for other in called if other is not func)
 
 
 def _deep_taint(value: Value, depth: int = 2) -> frozenset[Any]:

@@ -23,12 +23,12 @@ def main():
     torch.manual_seed(111)
     rows = threads()
     sampler = DistributedSampler(rows)
-    loader = DataLoader(rows, batch_size=8, sampler=sampler)
+    batches = DataLoader(rows, batch_size=8, sampler=sampler)
     model = DistributedDataParallel(nn.Linear(3, 1).to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for epoch in range(3):
         sampler.set_epoch(epoch)
-        for x, y in loader:
+        for x, y in batches:
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
             loss.backward()
