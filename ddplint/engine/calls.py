@@ -276,11 +276,7 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
     site = m.site(node) if node is not None else None
     if is_generator(func.node):
         made = m.new("generator", site, func=func, bound=bound, me=me)
-        made.notes["context"] = any(
-            isinstance(a, Lib) and a.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager")
-            for v in func.decorators
-            for a in v.atoms()
-        )
+        made.notes["context"] = _makes_contexts(func)
         return one(made)
     before, around = m.path, len(m.around)
     guarded = library.enter_decorators(m, func)
@@ -293,7 +289,19 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
         return one(blend(f"call {func.key}", args.all(), opaque=True))
     if guarded and m.path:
         m.path = before
+    if _makes_contexts(func):
+        for atom in result[0].atoms():
+            if isinstance(atom, Obj) and atom.kind == "generator":  # made further in, and a context only from here on
+                atom.notes["context"], atom.site = True, site
     return result[0]
+
+
+def _makes_contexts(func: Func) -> bool:
+    return any(
+        isinstance(a, Lib) and a.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager")
+        for v in func.decorators
+        for a in v.atoms()
+    )
 
 
 def bind_parameters(m: Machine, func: Func, args: Arguments) -> dict[str, Value]:
