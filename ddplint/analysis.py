@@ -56,7 +56,7 @@ class Analysis:
         """
         path = os.path.realpath(path)
         project = self._project(path)
-        if not project.matters(path) or not _can_hold_a_finding(project.source(path) or b""):
+        if not project.matters(path):
             return []
         if project.module(path) is None:
             return []
@@ -103,7 +103,7 @@ class Analysis:
         return tuple(sorted(found))
 
     def _within_budget(self, project: Project, path: str) -> list[str]:
-        """The file itself and its dependents, as many as are run: those that speak of distributed training first.
+        """The file itself (if it shows a construct) and its dependents: those that speak of distributed training first.
 
         Of both kinds, the files that import it come first. Of many others, those come last that do not name, or that
         write anew, what the rules look at in the file.
@@ -115,8 +115,9 @@ class Analysis:
             uses, defines = _constructs(project, path)
             texts = {other: project.source(other) or b"" for other in far}
             far.sort(key=lambda other: not uses.search(texts[other]) or defines.search(texts[other]) is not None)
+        own = [path] if not others or _shows_a_construct(project.source(path) or b"") else []
         speaking = set(project.holding(_DISTRIBUTED))
-        ordered = [path, *sorted((*near, *far), key=lambda other: other not in speaking)]
+        ordered = [*own, *sorted((*near, *far), key=lambda other: other not in speaking)]
         kept: list[str] = []
         work = 0
         for entry in ordered[:_MOST_PROGRAMS]:
@@ -151,8 +152,11 @@ def _readers(project: Project, trace: facts.Trace) -> list[str]:
     return found[:_MOST_READERS]
 
 
-def _can_hold_a_finding(source: bytes) -> bool:
-    """Whether a construct of a rule, or a call that may lead to a writer, can stand in a file with this text."""
+def _shows_a_construct(source: bytes) -> bool:
+    """Whether a construct of a rule, or a call that looks as if it led to a writer, may stand in a file with this text.
+
+    Run by itself, any other file shows nothing; what is reported in it comes from programs that import it.
+    """
     return any(word in source for word in _CONSTRUCTS) or any(word in source for word in _WRITERS)
 
 
