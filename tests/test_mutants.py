@@ -1,0 +1,43 @@
+"""Changes that keep a program's meaning keep its messages, each where its code now stands."""
+
+from __future__ import annotations
+
+import ast
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from mutants import OPERATORS, Mutant, names
+from mutants.sources import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = names()
+STEPS = st.lists(st.tuples(st.sampled_from(sorted(OPERATORS)), st.integers(0, (1 << 32) - 1)), min_size=1, max_size=6)
+MUTANTS = st.builds(Mutant, st.sampled_from(CASES), STEPS.map(tuple))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mutants").resolve()
+
+
+@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@given(mutant=MUTANTS)
+def test_what_keeps_the_meaning_keeps_the_messages(folder: Path, mutant: Mutant) -> None:
+    assert mutant.disagreement(folder / "changed") is None
+
+
+@pytest.mark.parametrize("operator", sorted(OPERATORS))
+@settings(max_examples=5, derandomize=True, deadline=None, database=None)
+@given(name=st.sampled_from(CASES), seed=st.integers(0, 1 << 32))
+def test_an_operator_changes_the_text(operator: str, name: str, seed: int) -> None:
+    sources = load(name)
+    assume(OPERATORS[operator](sources, Random(seed)))
+    changed = {path: sources.text(path) for path in sources.trees()}
+    assert changed != {path: file.text() for path, file in load(name).files.items() if file.tree is not None}
+    for text in changed.values():
+        ast.parse(text.encode())
