@@ -12,7 +12,7 @@ from ddplint.engine.program import run
 from ddplint.engine.questions import Program, literal_tail
 from ddplint.findings import Finding, Span
 from ddplint.project import Project
-from ddplint.project.files import WRAP
+from ddplint.project.files import shows_wrap
 from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
 
@@ -144,7 +144,7 @@ def _readers(project: Project, trace: facts.Trace) -> list[str]:
         path
         for path in (project.holding(names) if names else ())
         if (source := project.source(path) or b"")
-        and WRAP in source
+        and shows_wrap(source)
         and b"load_state_dict(" in source
         and b"torch.save(" not in source
         and belong_together(project, path, trace.entry)

@@ -716,6 +716,23 @@ class TestGate:
         let_through = concerned([laid.path(name) for name in files])
         assert all(laid.path(name) in let_through for name in files if laid.dependents(name))
 
+    @pytest.mark.parametrize(
+        ("line", "wraps"),
+        [
+            ("from torch.nn.parallel import DistributedDataParallel", True),
+            ("model = nn.parallel.DistributedDataParallel(model)", True),
+            ("kwargs = DistributedDataParallelKwargs(find_unused_parameters=True)", False),
+            ("MyDistributedDataParallel = None", False),
+            ("x = 1  # wrapped in DistributedDataParallel elsewhere", False),
+            ('"""For use with `torch.nn.parallel.DistributedDataParallel`."""', False),
+            ("# DistributedDataParallel\nx = [DistributedDataParallel]", True),
+        ],
+    )
+    def test_word(self, tmp_path: Path, line: str, wraps: bool) -> None:
+        laid = Laid(tmp_path, {"a.py": line})
+        assert concerned([laid.path("a.py")]) == ([laid.path("a.py")] if wraps else [])
+        assert laid.dependents("a.py") == (["a.py"] if wraps else [])
+
     def test_starts_light(self) -> None:
         code = (
             "import sys; before = set(sys.modules)\n"

@@ -13,6 +13,7 @@ from ddplint.engine.machine import Around, Frame, Machine
 from ddplint.engine.names import hints_rank
 from ddplint.engine.values import (
     NONE,
+    UNSEEN,
     Atom,
     Bound,
     Class,
@@ -30,9 +31,6 @@ from ddplint.engine.values import (
     under,
     union,
 )
-
-UNSEEN = "unseen"
-"""In what a value is made of: it comes from a parameter nobody passes or a call that cannot be followed."""
 
 _MOST_UNROLLED = 8
 

@@ -183,11 +183,15 @@ def conjoin(left: Path, right: Path) -> Path:
         return left
     if left is ALWAYS or left == ALWAYS:
         return right
-    found = []
-    for one in left:
-        for other in right:
-            if (both := one.both(other)) is not None:
-                found.append(both)
+    if len(left) == 1 and len(right) == 1:
+        both = left[0].both(right[0])
+        return NEVER if both is None else (both,)
+    return _product(left, right)
+
+
+@lru_cache(maxsize=8192)
+def _product(left: Path, right: Path) -> Path:
+    found = [both for one in left for other in right if (both := one.both(other)) is not None]
     return simplify(found) if len(found) > 1 else tuple(found)
 
 

@@ -16,6 +16,7 @@ from ddplint.engine import facts
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
 from ddplint.engine.values import (
     NONE,
+    UNSEEN,
     Atom,
     Class,
     Const,
@@ -39,11 +40,14 @@ _DEEPEST = 40
 _MOST_EVENTS = 8_000
 _MOST_NESTED = 8
 """How often a function is followed from calls within itself, however deep."""
-_DULL = 16
-"""How often a function is followed that does nothing of interest."""
-_LONG = range(20, 401)
-_MOST_IDLE = 2_500
-"""How many statements are run in all the calls of a long function that record nothing; of one call, so many count."""
+_DULL = 200
+"""How many statements of a function are run that does nothing of interest."""
+_SMALL = 20
+"""A function of fewer statements that answers yes or no is always followed: a guard may hang on the answer."""
+_ENOUGH = 1_500
+"""How many statements a function takes before it is left, the first runs apart."""
+_FIRST_RUNS = 6
+_CONTAINERS = ("list", "dict", "tuple", "set")
 
 
 T = TypeVar("T")
@@ -110,8 +114,13 @@ class Machine:
         self.called: set[int] = set()
         """The ids of the function nodes that were run."""
         self._nested: dict[int, int] = {}
+        self._deeds = 0
+        """How many events there were, departures from loops left out."""
+        self._epochs = 0
+        """How many of them set an epoch."""
+        self._spent: dict[int, tuple[int, int, int]] = {}
+        """For each function node, how often it was run, how many statements that took and epochs that set."""
         self._dull: dict[int, int] = {}
-        self._idle: dict[int, int] = {}
         self._results: dict[tuple[object, ...], Value] = {}
         self._ran: set[int] = set()
         self._settling = False
@@ -170,6 +179,8 @@ class Machine:
             self.workers > 0,
             **details,
         )
+        self._deeds += kind is not facts.Leave
+        self._epochs += kind is facts.SetEpoch
         if len(self.trace.events) < _MOST_EVENTS:
             self.trace.events.append(event)
         else:
@@ -243,6 +254,8 @@ class Machine:
     def choose(self, value: Value, handle: Callable[[Atom], Value]) -> Value:
         """What ``handle`` gives for each thing the value can be, each under its own case."""
         alternatives = value.within(self.path).alternatives
+        if len(alternatives) == 1:
+            return handle(alternatives[0][1])
         distinct: list[tuple[list[Case], Atom]] = []
         for case, atom in alternatives:
             for cases, other in distinct:
@@ -400,10 +413,13 @@ class Machine:
             self._change(func, bound)
             result = self._results.get(known)
             return None if result is None else (result, Frame(func.home, (bound,), func, ()))
-        if self._idle.get(id(func.node), 0) > _MOST_IDLE:
+        runs, taken, epochs = self._spent.get(id(func.node), (0, 0, 0))
+        if runs >= _FIRST_RUNS and taken > _ENOUGH and taken > _SMALL * runs:
+            self.trace.complete = self.trace.complete and not epochs
             return None
         self.called.add(id(func.node))
-        events, statements = len(self.trace.events), self.statements
+        epochs -= self._epochs
+        deeds, statements, youngest = self._deeds, self.statements, self._uid
         chain = self.frame.chain + ((site,) if site is not None else ()) if self.frames else ()
         frame = Frame(func.home, (*func.scopes, bound), func, chain, func.owner, me, on_yield=on_yield)
         frame.loops = len(self.loops)
@@ -435,14 +451,12 @@ class Machine:
             self.path = base if frame.returns else NEVER
         result = union(results) if results else NONE
         cost = self.statements - statements
-        if len(self.trace.events) > events:
-            self._idle[id(func.node)] = -_MOST_STATEMENTS
-        elif cost >= _LONG.start:
-            self._idle[id(func.node)] = self._idle.get(id(func.node), 0) + min(cost, _LONG.stop)
-        if len(self.trace.events) == events and _is_dull(result):
-            # a small function that answers yes or no is always followed: a guard may hang on the answer
+        self._spent[id(func.node)] = (runs + 1, taken + cost, epochs + self._epochs)
+        if self._deeds == deeds and _is_dull(result, _parts(bound), youngest):
             answers = any(isinstance(atom, Const) and isinstance(atom.value, int) for atom in result.atoms())
-            self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + (not answers) + cost // 20
+            if answers and cost <= _SMALL:
+                cost = 0
+            self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + cost
             if not any(case.facts for case, _ in result.alternatives):
                 self._results[known] = result
         return result, frame
@@ -695,15 +709,35 @@ def _widened(value: Value) -> Value:
     return value
 
 
-def _is_dull(value: Value) -> bool:
-    """Whether a result says nothing about ranks and holds nothing that was made."""
-    return all(
-        case.mask == EVERY_RANK
-        and isinstance(atom, Const | Sym)
-        and not atom.per_rank
-        and all(isinstance(part, Obj) and part.kind in ("list", "dict", "tuple") for part in atom.taint)
-        for case, atom in value.alternatives
-    )
+def _parts(bound: dict[str, Value]) -> frozenset[Any]:
+    """What the arguments of a call are made of."""
+    found: frozenset[Any] = frozenset({UNSEEN})
+    for value in bound.values():
+        found |= value.taint
+    return found
+
+
+def _is_dull(value: Value, given: frozenset[Any], youngest: int, depth: int = 3) -> bool:
+    """Whether a result says no more than one from out of sight would.
+
+    That is nothing about ranks, and it is made of what the function was given, or is a container of such that was made
+    after ``youngest``.
+    """
+    for case, atom in value.alternatives:
+        if case.mask != EVERY_RANK or atom.per_rank:
+            return False
+        if isinstance(atom, Const | Sym):
+            if not all(part in given or (isinstance(part, Obj) and part.kind in _CONTAINERS) for part in atom.taint):
+                return False
+        elif (
+            not isinstance(atom, Obj)
+            or atom.kind not in _CONTAINERS
+            or not depth
+            or atom.uid <= youngest
+            or not all(_is_dull(inner, given, youngest, depth - 1) for inner in atom.attrs.values())
+        ):
+            return False
+    return True
 
 
 def _forget(value: Value, mark: str) -> Value:

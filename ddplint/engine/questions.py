@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ddplint.engine import facts
-from ddplint.engine.calls import UNSEEN
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Case, Path, conjoin, disjoin, meets
 from ddplint.engine.names import hints_sharding
-from ddplint.engine.values import Class, Const, Lib, Obj, Ranked, Site, Sym, Value
+from ddplint.engine.values import UNSEEN, Class, Const, Lib, Obj, Ranked, Site, Sym, Value
 from ddplint.project import Project
 
 

@@ -26,11 +26,15 @@ from ddplint.engine.conditions import (
 if TYPE_CHECKING:
     from ddplint.project import Module
 
+UNSEEN = "unseen"
+"""In what a value is made of: it comes from a parameter nobody passes or a call that cannot be followed."""
 _LONGEST_KEY = 160
 _MOST_ALTERNATIVES = 12
 _MOST_MODELS = 3
 _MOST_BASES = 12
 _MOST_UNKNOWN = 3
+_MOST_CONTAINERS = 4
+_MOST_ELEMENTS = 64
 
 FOLDING_ERRORS = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, Warning,
@@ -260,14 +264,23 @@ class Obj(Atom):
 
 
 def _parts(thing: Obj, depth: int) -> frozenset[Any]:
-    """Itself and what its elements are made of."""
+    """Itself and what its elements are made of; of the elements of a large container, the first."""
     found: set[Any] = {thing, *thing.notes.get("states", ())}
-    for value in thing.attrs.values():
-        for _, atom in value.alternatives:
-            if isinstance(atom, Obj):
-                found |= _parts(atom, depth - 1) if atom.kind in _CONTAINERS and depth else {atom}
-            else:
-                found |= atom.taint
+    level, seen = [thing], {thing}
+    while level:
+        deeper: list[Obj] = []
+        for holder in level:
+            for value in islice(holder.attrs.values(), _MOST_ELEMENTS):
+                for _, atom in value.alternatives:
+                    if not isinstance(atom, Obj):
+                        found |= atom.taint
+                    elif atom not in seen:
+                        seen.add(atom)
+                        found.add(atom)
+                        if atom.kind in _CONTAINERS and depth:
+                            found.update(atom.notes.get("states", ()))
+                            deeper.append(atom)
+        level, depth = deeper, depth - 1
     return frozenset(found)
 
 
@@ -363,38 +376,48 @@ class Value:
 
     def within(self, path: Path) -> Value:
         """The alternatives that can hold on ``path``."""
-        if all(case is _ANY for case, _ in self.alternatives) or path is ALWAYS:
+        alternatives = self.alternatives
+        if path is ALWAYS or (len(alternatives) == 1 and alternatives[0][0] is _ANY):
             return self
-        kept = tuple(alt for alt in self.alternatives if any(not case.excludes(alt[0]) for case in path))
-        return self if len(kept) == len(self.alternatives) else Value(kept)
+        kept = []
+        for alternative in alternatives:
+            theirs = alternative[0]
+            for case in path:
+                if theirs is _ANY or not case.excludes(theirs):
+                    kept.append(alternative)
+                    break
+        return self if len(kept) == len(alternatives) else Value(tuple(kept))
 
     @property
     def only(self) -> Atom | None:
         """The one atom it can be, if it is one."""
-        first = self.alternatives[0][1] if self.alternatives else None
-        return first if all(atom is first or atom == first for atom in self.atoms()) else None
+        if not self.alternatives:
+            return None
+        first = self.alternatives[0][1]
+        for _, atom in self.alternatives:
+            if atom is not first and atom != first:
+                return None
+        return first
 
     @property
     def key(self) -> str:
-        parts = []
-        for _, atom in self.alternatives:
-            if atom.key not in parts:
-                parts.append(atom.key)
-        text = "|".join(parts)
+        text = "|".join(dict.fromkeys([atom.key for _, atom in self.alternatives]))
         return text if len(text) < _LONGEST_KEY else _digest(text)
 
     @property
     def taint(self) -> frozenset[Any]:
         found: frozenset[Any] = frozenset()
-        for atom in self.atoms():
-            found |= atom.taint
+        for _, atom in self.alternatives:
+            if part := atom.taint:
+                found = found | part if found else part
         return found
 
     @property
     def per_rank(self) -> bool:
-        if any(atom.per_rank for atom in self.atoms()):
-            return True
-        if len({case.mask for case, _ in self.alternatives}) < 2:
+        for _, atom in self.alternatives:
+            if atom.per_rank:
+                return True
+        if len(self.alternatives) < 2 or len({case.mask for case, _ in self.alternatives}) < 2:
             return False
         ranks: dict[str, int] = {}
         for case, atom in self.alternatives:
@@ -445,36 +468,56 @@ def const(value: Any) -> Value:
 def union(values: Iterable[Value]) -> Value:
     """All alternatives of all values, equal ones joined; bounded."""
     values = list(values)
-    if values and all(value is values[0] for value in values) and len(values[0].alternatives) == 1:
+    if values and len(values[0].alternatives) == 1 and all(value is values[0] for value in values):
         return values[0]
-    gathered: dict[Any, list[Case]] = {}
-    atoms: dict[Any, Atom] = {}
-    for value in values:
-        for case, atom in value.alternatives:
-            mark = atom if not isinstance(atom, Const) else (type(atom.value), atom.soft, atom.key)
-            gathered.setdefault(mark, []).append(case)
-            atoms.setdefault(mark, atom)
-    models = [mark for mark, atom in atoms.items() if isinstance(atom, Obj) and atom.kind == "module"]
+    return _joined(alternative for value in values for alternative in value.alternatives)
+
+
+def _joined(given: Iterable[Alternative]) -> Value:
+    gathered: dict[Any, tuple[Atom, list[Case]]] = {}
+    models: list[Any] = []
+    vague: list[Any] = []
+    containers = unknown = 0
+    for case, atom in given:
+        mark: Any = _mark(atom) if isinstance(atom, Const) else atom
+        known = gathered.get(mark)
+        if known is not None:
+            known[1].append(case)
+            continue
+        gathered[mark] = (atom, [case])
+        if isinstance(atom, Sym):
+            unknown += 1
+            vague.append(mark)
+        elif isinstance(atom, Obj):
+            if atom.kind == "module":
+                models.append(mark)
+            elif atom.kind in _CONTAINERS:
+                containers += 1
+                if containers > _MOST_CONTAINERS:
+                    vague.append(mark)
     for mark in models[_MOST_MODELS:]:
         # one network is as good as another for what is asked here
-        gathered[models[_MOST_MODELS - 1]] += gathered.pop(mark)
-    unknown = [mark for mark, atom in atoms.items() if isinstance(atom, Sym)]
-    if len(unknown) > _MOST_UNKNOWN:
-        cases = [case for mark in unknown for case in gathered.pop(mark)]
-        either = blend("either", [Value(tuple((_ANY, atoms[mark]) for mark in unknown))])
-        gathered[either] = [weakest(cases)]
-        atoms[either] = either
+        gathered[models[_MOST_MODELS - 1]][1].extend(gathered.pop(mark)[1])
+    if unknown > _MOST_UNKNOWN or containers > _MOST_CONTAINERS:
+        lost = [gathered.pop(mark) for mark in vague]
+        either = blend("either", [Value(tuple((_ANY, atom) for atom, _ in lost))])
+        gathered[either] = (either, [weakest([case for _, cases in lost for case in cases])])
     alternatives: list[Alternative] = []
-    for mark, cases in gathered.items():
+    for atom, cases in gathered.values():
         for case in simplify(cases) if len(cases) > 1 else cases:
-            alternatives.append((case, atoms[mark]))
+            alternatives.append((case, atom))
     if len(alternatives) > _MOST_ALTERNATIVES:
-        alternatives = [(weakest(cases), atoms[mark]) for mark, cases in gathered.items()]
+        alternatives = [(weakest(cases), atom) for atom, cases in gathered.values()]
         if len(alternatives) > _MOST_ALTERNATIVES:
             rest = Value(tuple(alternatives[_MOST_ALTERNATIVES - 1 :]))
-            lost = blend("many", [rest])
-            alternatives = [*alternatives[: _MOST_ALTERNATIVES - 1], (_ANY, lost)]
+            alternatives = [*alternatives[: _MOST_ALTERNATIVES - 1], (_ANY, blend("many", [rest]))]
     return Value(tuple(alternatives))
+
+
+def _mark(atom: Const) -> tuple[type, bool, Any]:
+    """What equal literals have in common; 1, 1.0 and True are not equal."""
+    value = atom.value
+    return type(value), atom.soft, value if isinstance(value, str | int | None) else atom.key
 
 
 def under(value: Value, path: Path) -> Value:
@@ -486,7 +529,7 @@ def under(value: Value, path: Path) -> Value:
         for other in path:
             if (both := case.both(other)) is not None:
                 found.append((both, atom))
-    return union([Value(tuple(found))]) if len(found) > len(value.alternatives) else Value(tuple(found))
+    return _joined(found) if len(found) > len(value.alternatives) else Value(tuple(found))
 
 
 def blend(operation: str, values: Iterable[Value], opaque: bool | None = None) -> Sym:
@@ -494,7 +537,8 @@ def blend(operation: str, values: Iterable[Value], opaque: bool | None = None) -
     values = list(values)
     taint: frozenset[Any] = frozenset()
     for value in values:
-        taint |= value.taint
+        if part := value.taint:
+            taint = taint | part if taint else part
     text = f"{operation}({', '.join(v.key for v in values)})"
     if len(text) > _LONGEST_KEY:
         text = f"{operation}({_digest(text)})" + _marks(text)

@@ -7,8 +7,9 @@ import os
 MAX_BYTES = 1 << 20
 """A larger file counts as unreadable: it is generated, and its tree would take 40 to 170 times its size in memory."""
 
-WRAP = b"DistributedDataParallel"
+_WRAP = b"DistributedDataParallel"
 """In the bytes of every file that wraps a model or defines the wrapper others import under another name."""
+_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 # A pipe that took a file's place must not block; Windows has neither flag and needs its own.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -30,3 +31,15 @@ def read(path: str) -> bytes | None:
         return None
     finally:
         os.close(handle)
+
+
+def shows_wrap(text: bytes) -> bool:
+    """Whether the name of the wrapper stands in ``text`` as a word of its own that is no comment and not `quoted`."""
+    at = text.find(_WRAP)
+    while at >= 0:
+        end = at + len(_WRAP)
+        around = text[at - 1 : at] + text[end : end + 1]
+        if _WORD.isdisjoint(around) and b"`" not in around and b"#" not in text[text.rfind(b"\n", 0, at) + 1 : at]:
+            return True
+        at = text.find(_WRAP, end)
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ddplint.project.files import WRAP, read
+from ddplint.project.files import read, shows_wrap
 from ddplint.project.roots import RootFinder
 from ddplint.project.walk import scan
 
@@ -70,4 +70,4 @@ class _Gate:
 
 def _shows_wrap(path: str) -> bool:
     data = read(path)
-    return data is not None and WRAP in data
+    return data is not None and shows_wrap(data)

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 
-from ddplint.project.files import MAX_BYTES, WRAP, read
+from ddplint.project.files import MAX_BYTES, read, shows_wrap
 from ddplint.project.graph import Graph
 from ddplint.project.imports import Import, ImportReader
 from ddplint.project.parse import parse
@@ -150,7 +150,7 @@ class Project:
 
     @cached_property
     def _wraps(self) -> frozenset[str]:
-        return frozenset(path for path in self.files if WRAP in (self.source(path) or b""))
+        return frozenset(path for path in self.files if shows_wrap(self.source(path) or b""))
 
     @cached_property
     def _graph(self) -> Graph:
@@ -159,7 +159,7 @@ class Project:
 
     def _wraps_alone(self, path: str) -> bool:
         """Whether a file that is no part of the tree reaches a wrap."""
-        if WRAP in (self.source(path) or b""):
+        if shows_wrap(self.source(path) or b""):
             return True
         programs = self._graph.programs
         return bool(programs) and any(imported in programs for imported in self.imports(path))

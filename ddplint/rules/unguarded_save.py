@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
-from ddplint.engine.calls import UNSEEN
 from ddplint.engine.conditions import EVERY_RANK, meets
 from ddplint.engine.questions import Program, first_of_arms, places_to_report
-from ddplint.engine.values import Obj, Site
+from ddplint.engine.values import UNSEEN, Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from ddplint.engine import facts
-from ddplint.engine.calls import UNSEEN, Arguments, call_back, draw, escape, given_parser, opaque_call
+from ddplint.engine.calls import Arguments, call_back, draw, escape, given_parser, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
@@ -45,6 +45,7 @@ from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
 from ddplint.engine.values import (
     NONE,
     TRUE,
+    UNSEEN,
     Atom,
     Bound,
     Const,

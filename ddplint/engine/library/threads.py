@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ddplint.engine.calls import UNSEEN, Arguments, exact_elements
+from ddplint.engine.calls import Arguments, exact_elements
 from ddplint.engine.library.distributed import apply_quietly
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import NONE, Class, Lib, Obj, Sym, Value, one, union
+from ddplint.engine.values import NONE, UNSEEN, Class, Lib, Obj, Sym, Value, one, union
 
 _THREAD = "threading.Thread"
 
