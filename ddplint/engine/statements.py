@@ -70,7 +70,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
             m.leave(node, "continue")
         case ast.Assert():
             yes, _ = test(m, node.test)
-            path = conjoin(m.path, yes)
+            path = conjoin(m.path, _asserted(yes))
             if path:
                 m.path = path
         case ast.Match():
@@ -88,6 +88,16 @@ def execute(m: Machine, node: ast.stmt) -> None:
 def _same_for_all(path: Path) -> bool:
     """Whether no rank is named (a flag that stands beside the rank has to be remembered with it)."""
     return all(case.mask == EVERY_RANK for case in path)
+
+
+def _asserted(path: Path) -> Path:
+    """What holds after an assertion: a rank that fails it ends the run for all, unless it singles a rank out."""
+    if not any(case.unsure for case in path):
+        return path
+    return simplify(
+        Case(case.mask, frozenset(f for f in case.facts if not f[0].per_rank or f[0].text.startswith("Eq(")))
+        for case in path
+    )
 
 
 def _ranks_of(path: Path) -> Path:

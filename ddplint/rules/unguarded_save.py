@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +14,7 @@ from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 
 SYMBOL = "ddp-unguarded-save"
+_ASKS_FOR_FILES = re.compile(r"exists|is_?file|is_?dir|^builtins\.(?:all|any)\(")
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
@@ -50,7 +52,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
 
 def _first_goes_ahead(program: Program, save: facts.Save) -> bool:
     """Whether the other ranks wait until one has been here, and then find the file."""
-    if not all(any(not there and "exists" in key.text for key, there in case.facts) for case in save.path):
+    if not all(any(not there and _ASKS_FOR_FILES.search(key.text) for key, there in case.facts) for case in save.path):
         return False
     barriers = [e for e in program.trace.of(facts.Collective) if e.name == "barrier" and _parts_ranks(e)]
     return any(
