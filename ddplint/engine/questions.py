@@ -288,7 +288,7 @@ def _divides(atom: object, depth: int = 4) -> bool | None:
 def _leaves_it_to_another(thing: Obj, depth: int) -> bool:
     """Whether an instance makes, or is given, one of a class whose methods speak of ranks."""
     assert isinstance(thing.cls, Class)
-    if any(_acts_by_rank(node) for node in _classes_made_in(thing.cls)):
+    if _makes_one_that_acts(thing.cls):
         return True
     args = thing.notes.get("args")
     parts = [part for value in (args.all() if args is not None and depth else ()) for part in value.atoms()]
@@ -299,23 +299,33 @@ def _leaves_it_to_another(thing: Obj, depth: int) -> bool:
     )
 
 
-def _classes_made_in(cls: Class) -> Iterator[ast.ClassDef]:
-    """The project's classes of which the text of a class makes instances."""
-    calls = (node.func for node in ast.walk(cls.node) if isinstance(node, ast.Call))
-    for name in dict.fromkeys(called.id for called in calls if isinstance(called, ast.Name)):
-        if (value := cls.home.names.get(name)) is not None:
-            yield from (atom.node for atom in value.atoms() if isinstance(atom, Class))
-        yield from (node for node in cls.home.pending.get(name, ()) if isinstance(node, ast.ClassDef))
+def _makes_one_that_acts(cls: Class) -> bool:
+    """Whether the text of a class makes an instance of a class of the project whose methods speak of ranks."""
+    known: bool | None = getattr(cls.node, "known_maker", None)
+    if known is None:
+        calls = (node.func for node in ast.walk(cls.node) if isinstance(node, ast.Call))
+        made: list[ast.ClassDef] = []
+        for name in dict.fromkeys(called.id for called in calls if isinstance(called, ast.Name)):
+            if (value := cls.home.names.get(name)) is not None:
+                made += [atom.node for atom in value.atoms() if isinstance(atom, Class)]
+            made += [node for node in cls.home.pending.get(name, ()) if isinstance(node, ast.ClassDef)]
+        known = any(_acts_by_rank(node) for node in made)
+        cls.node.known_maker = known  # type: ignore[attr-defined]
+    return known
 
 
 def _acts_by_rank(cls: ast.ClassDef) -> bool:
     """Whether a method of a class, and not just its constructor, speaks of ranks."""
-    return any(
-        _mentions_rank(statement)
-        for function in cls.body
-        if isinstance(function, ast.FunctionDef) and function.name != "__init__"
-        for statement in function.body
-    )
+    known: bool | None = getattr(cls, "known_to_act", None)
+    if known is None:
+        known = any(
+            _mentions_rank(statement)
+            for function in cls.body
+            if isinstance(function, ast.FunctionDef) and function.name != "__init__"
+            for statement in function.body
+        )
+        cls.known_to_act = known  # type: ignore[attr-defined]
+    return known
 
 
 def _is_device(value: Sym) -> bool:
