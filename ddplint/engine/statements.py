@@ -91,9 +91,13 @@ def _same_for_all(path: Path) -> bool:
 
 
 def _asserted(path: Path) -> Path:
-    """What holds after an assertion: a rank that fails it ends the run for all, unless it singles a rank out."""
+    """What holds after an assertion: a rank that fails it ends the run for all, unless it singles a rank out.
+
+    What is asserted about a number of things decides nothing further on.
+    """
     if not any(case.unsure for case in path):
-        return path
+        counts = any(key.counts for case in path for key, _ in case.facts)
+        return ALWAYS if counts and _same_for_all(path) else path
     return simplify(
         Case(case.mask, frozenset(f for f in case.facts if not f[0].per_rank or f[0].text.startswith("Eq(")))
         for case in path
