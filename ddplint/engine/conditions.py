@@ -178,7 +178,7 @@ def exhaust(cases: Iterable[Case], keys: set[Key]) -> bool:
 
 
 def conjoin(left: Path, right: Path) -> Path:
-    """Both disjunctions at once."""
+    """Both disjunctions at once; of too many cases, those of ``left`` stay apart."""
     if right is ALWAYS or right == ALWAYS:
         return left
     if left is ALWAYS or left == ALWAYS:
@@ -191,8 +191,15 @@ def conjoin(left: Path, right: Path) -> Path:
 
 @lru_cache(maxsize=8192)
 def _product(left: Path, right: Path) -> Path:
-    found = [both for one in left for other in right if (both := one.both(other)) is not None]
-    return simplify(found) if len(found) > 1 else tuple(found)
+    found = [[both for other in right if (both := one.both(other)) is not None] for one in left]
+    cases = tuple(case for own in found for case in own)
+    if len(cases) < 2:
+        return cases
+    path = _simplified(cases)
+    if len(cases) <= _MOST_CASES or len(path) >= len(left) or not forgotten(path):
+        return path
+    apart = simplify(case for own in found for case in (_fewer(own) if len(own) > 1 else own))
+    return apart if len(apart) > len(path) else path
 
 
 def disjoin(left: Path, right: Path) -> Path:
