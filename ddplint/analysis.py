@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -17,9 +18,10 @@ from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
 
 _MOST_PROGRAMS = 16
-_KEPT_PROGRAMS = 100
+_KEPT_PROGRAMS = 24
+"""Of those that wrap, and so hold on to all that was seen in them."""
 _MOST_READERS = 3
-_MOST_WORK = 25_000
+_MOST_WORK = 16_000
 """Statements of all programs that are run for one file."""
 
 _CONSTRUCTS = (
@@ -47,6 +49,10 @@ class Analysis:
         self._unsaved = dict(unsaved or {})
         self._projects: dict[str, Project] = {}
         self._programs: dict[str, Program] = {}
+        self._barren: dict[str, Program] = {}
+        """The programs that wrap nothing."""
+        self._dropped = 0
+        self._untidy = 0
         self._found: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
 
     def findings(self, path: str, symbols: Collection[str]) -> list[Finding]:
@@ -78,11 +84,28 @@ class Analysis:
         return self._projects[root]
 
     def _program(self, project: Project, entry: str) -> Program:
-        program = self._programs.pop(entry, None) or Program(run(project, entry), project)
+        if entry in self._barren:
+            return self._barren[entry]
+        program = self._programs.pop(entry, None)
+        if program is None:
+            program = Program(run(project, entry), project)
+            self._clear_up(program.trace.statements)
+            if not program.wraps:
+                self._barren[entry] = program
+                return program
         self._programs[entry] = program
         while len(self._programs) > _KEPT_PROGRAMS:
             del self._programs[next(iter(self._programs))]
+            self._dropped += 1
         return program
+
+    def _clear_up(self, statements: int) -> None:
+        """Give back the memory of what was made in programs, where Python does not do so by itself."""
+        self._untidy += statements
+        if self._untidy > _MOST_WORK and not gc.isenabled():
+            gc.collect(2 if self._dropped >= _KEPT_PROGRAMS else 0)
+            self._dropped = self._dropped % _KEPT_PROGRAMS
+            self._untidy = 0
 
     def _entries(self, project: Project, path: str) -> tuple[str, ...]:
         """The programs the file runs in, those that share a writer with it, and those that read what it writes."""

@@ -35,7 +35,9 @@ from ddplint.engine.values import (
 )
 from ddplint.project import Project
 
-_MOST_STATEMENTS = 20_000
+_MOST_STATEMENTS = 16_000
+_MOST_BEFORE_WRAP = 8_000
+"""After so many statements a program that has wrapped nothing is given up."""
 _DEEPEST = 40
 _MOST_EVENTS = 8_000
 _MOST_NESTED = 8
@@ -111,6 +113,8 @@ class Machine:
         self._modules: dict[str, ModuleRef] = {}
         self._uid = 0
         self.statements = 0
+        self.wraps = False
+        """Whether a wrap was seen."""
         self.called: set[int] = set()
         """The ids of the function nodes that were run."""
         self._nested: dict[int, int] = {}
@@ -181,6 +185,7 @@ class Machine:
         )
         self._deeds += kind is not facts.Leave
         self._epochs += kind is facts.SetEpoch
+        self.wraps = self.wraps or kind is facts.Wrap
         if len(self.trace.events) < _MOST_EVENTS:
             self.trace.events.append(event)
         else:
@@ -582,7 +587,7 @@ class Machine:
             if not self.path:
                 return
             self.statements += 1
-            if self.statements > _MOST_STATEMENTS:
+            if self.statements > (_MOST_STATEMENTS if self.wraps else _MOST_BEFORE_WRAP):
                 self.trace.complete = False
                 raise OutOfBudgetError
             execute(self, statement)

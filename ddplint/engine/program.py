@@ -23,7 +23,8 @@ _DEEPEST_PYTHON = 12_000
 def run(project: Project, entry: str) -> Trace:
     """What the program that starts at the file ``entry`` does.
 
-    A function of that file that nothing in the project calls is taken as called, with arguments nobody knows.
+    A function of that file that nothing in the project calls is taken as called, with arguments nobody knows. Of a
+    program that wraps nothing no event is kept: nothing follows from it.
     """
     machine = Machine(project, entry)
     with _deep(), _without_collection():
@@ -35,6 +36,9 @@ def run(project: Project, entry: str) -> Trace:
         except (OutOfBudgetError, RecursionError, MemoryError):
             machine.trace.complete = False
     machine.trace.statements = machine.statements
+    if not machine.wraps:
+        machine.trace.events.clear()
+        machine.trace.asked.clear()
     return machine.trace
 
 
