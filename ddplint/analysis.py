@@ -18,6 +18,8 @@ from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
 
 _MOST_PROGRAMS = 16
+_MOST_CANDIDATES = 64
+"""Of the programs that reach a file through others, so many are looked at to choose."""
 _KEPT_PROGRAMS = 24
 """Of those that wrap, and so hold on to all that was seen in them."""
 _MOST_READERS = 3
@@ -132,14 +134,14 @@ class Analysis:
         write anew, what the rules look at in the file.
         """
         others = [other for other in project.dependents(path) if other != path]
+        speaking = set(project.holding(_DISTRIBUTED))
         near = [other for other in others if path in project.imports(other)]
-        far = [other for other in others if other not in set(near)]
+        far = sorted(set(others).difference(near), key=lambda other: (other not in speaking, other))[:_MOST_CANDIDATES]
         if len(far) > _MOST_PROGRAMS:
             uses, defines = _constructs(project, path)
             texts = {other: project.source(other) or b"" for other in far}
             far.sort(key=lambda other: not uses.search(texts[other]) or defines.search(texts[other]) is not None)
         own = [path] if not others or _shows_a_construct(project.source(path) or b"") else []
-        speaking = set(project.holding(_DISTRIBUTED))
         ordered = [*own, *sorted((*near, *far), key=lambda other: other not in speaking)]
         kept: list[str] = []
         work = 0

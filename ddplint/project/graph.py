@@ -18,7 +18,7 @@ class Graph:
     def __init__(self, files: Sequence[str], imports: Callable[[str], Iterable[str]], wraps: Iterable[str]) -> None:
         """``files`` are sorted; ``imports`` gives the files among them that one imports."""
         self._files = files
-        forward = {path: tuple(imports(path)) for path in files}
+        self.imports = forward = {path: tuple(imports(path)) for path in files}
         backward = _reversed(forward)
         self.programs = _reachable(wraps, backward)
         self.matters = _reachable(self.programs, forward)

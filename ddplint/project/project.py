@@ -102,6 +102,10 @@ class Project:
 
         With the packages on the way to them. Read off the bytes; may name a file that only looks imported.
         """
+        known = self._graph.imports.get(path)
+        return self._read_imports(path) if known is None else known
+
+    def _read_imports(self, path: str) -> tuple[str, ...]:
         source = self.source(path)
         if source is None:
             return ()
@@ -155,7 +159,7 @@ class Project:
     @cached_property
     def _graph(self) -> Graph:
         wraps = self._wraps
-        return Graph(self.files if wraps else (), self.imports, wraps)
+        return Graph(self.files if wraps else (), self._read_imports, wraps)
 
     def _wraps_alone(self, path: str) -> bool:
         """Whether a file that is no part of the tree reaches a wrap."""
