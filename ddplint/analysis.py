@@ -174,7 +174,8 @@ def _readers(project: Project, trace: facts.Trace) -> list[str]:
         and b"torch.save(" not in source
         and belong_together(project, path, trace.entry)
     ]
-    return found[:_MOST_READERS]
+    running = [other for path in found for other in project.dependents(path)]
+    return list(dict.fromkeys([*found[:_MOST_READERS], *running]))[:_MOST_READERS]
 
 
 def _shows_a_construct(source: bytes) -> bool:

@@ -1,0 +1,4 @@
+from reading import score
+
+if __name__ == "__main__":
+    score()
