@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from .branching import branch_otherwise
 from .importing import import_otherwise
 from .layout import lay_out, rewrite
 from .moving import into_class, into_module, move_block, move_body, move_run_part
@@ -14,6 +15,7 @@ from .noise import add_docstring, add_never, add_unused
 from .ordering import swap_members, swap_neighbours
 from .renaming import rename_everywhere, rename_local
 from .sources import Found, UnwritableError, found_in, load, names
+from .spelling import count_otherwise, name_value, spell_otherwise
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +25,7 @@ OPERATORS = {
     for operator in (
         lay_out, rewrite, add_docstring, add_never, add_unused, swap_members, swap_neighbours, rename_local,
         rename_everywhere, import_otherwise, into_class, into_module, move_block, move_body, move_run_part,
+        branch_otherwise, spell_otherwise, count_otherwise, name_value,
     )
 }  # fmt: skip
 

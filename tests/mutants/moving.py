@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import posixpath
 from typing import TYPE_CHECKING
 
@@ -319,10 +320,11 @@ def into_module(sources: Sources, random: Random) -> bool:
     at = tree.body.index(moved[0])
     start = without_docstring(tree.body)
     future = [s for s in tree.body[:start] if isinstance(s, ast.ImportFrom)]
+    imports = copy.deepcopy([*future, *imports])
     tree.body.insert(at, ast.ImportFrom(module, names, int(relative)))
     tree.body[:] = [statement for statement in tree.body if statement not in moved]
     sources.files[posixpath.join(folder, f"{module}.py")] = File(
-        b"", ast.Module([*future, *imports, *moved], type_ignores=[]), fresh=False
+        b"", ast.Module([*imports, *moved], type_ignores=[]), fresh=False
     )
     sources.changed(path)
     return True
