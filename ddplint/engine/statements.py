@@ -22,6 +22,11 @@ def execute(m: Machine, node: ast.stmt) -> None:
     match node:
         case ast.Expr():
             evaluate(m, node.value)
+        case ast.Assign(
+            targets=[ast.Name(id=name) as counter],
+            value=ast.BinOp(left=ast.Name(id=other), op=op, right=ast.Constant(value=int() | float()) as more),
+        ) if name == other:
+            _augment(m, ast.copy_location(ast.AugAssign(counter, op, more), node))
         case ast.Assign():
             value = evaluate(m, node.value)
             for target in node.targets:
