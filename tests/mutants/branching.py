@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .scopes import Function, blocks
+from .scopes import Function, blocks, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ def _forms(sources: Sources, statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield [ast.Assign([ast.Name(one, ast.Store())], ast.IfExp(test, value, second))]
         case _:
             pass
-    if isinstance(statement, ast.If):
+    if isinstance(statement, ast.If) and "__name__" not in read([statement.test]):
         name = sources.new_name()
         kept = ast.If(ast.Name(name, ast.Load()), statement.body, statement.orelse)
         yield [ast.Assign([ast.Name(name, ast.Store())], statement.test), kept]
