@@ -558,12 +558,16 @@ class Machine:
 
     def _run_pending(self, ref: ModuleRef, name: str) -> None:
         statements = ref.pending.pop(name)
+        goes_on = ALWAYS
         with self._top_level(ref):
             for statement in statements:
                 if id(statement) not in self._ran:
                     self._ran.add(id(statement))
                     self.path = ALWAYS
                     self.block([statement])
+                    goes_on = conjoin(goes_on, self.path)
+        # where the module ends the process, whoever asks for its name gets no further
+        self.path = conjoin(self.path, goes_on) or self.path
 
     @contextmanager
     def _top_level(self, ref: ModuleRef) -> Iterator[None]:
