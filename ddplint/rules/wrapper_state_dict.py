@@ -150,6 +150,9 @@ def _plain_twin(twin: facts.LoadInto, load: facts.LoadInto, source: facts.Load) 
     """Whether ``twin`` is the call ``load`` where nothing is wrapped."""
     if twin.module.kind != "module" or twin.site != load.site or twin.chain[-1:] != load.chain[-1:]:
         return False
+    unseen = twin.module.notes.get("unseen")
+    if unseen is not None and unseen not in load.module.attrs["module"].atoms():
+        return False
     return any(isinstance(e, facts.Load) and may_be_one_file(e.file, source.file) for e in twin.made_of)
 
 

@@ -22,6 +22,7 @@ from ddplint.engine.library.networks import (
     forward,
     is_step,
     library_module,
+    load_into,
     module_method,
     optimizer_method,
     script_method,
@@ -318,6 +319,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     if name == "step" and node is not None and is_step(text, args):
         m.record(facts.Step, node, optimizer=args.positional[0] if args.positional else one(me))
         return one(Sym(f"{me.text[:80]}.step()", opaque=False))
+    if name == "load_state_dict" and node is not None:
+        load_into(m, m.new("module", node, unseen=me), args, node)
     if name == "save_pretrained":
         return record_write(m, "save_pretrained", args.get(0, "save_directory"), one(me), node)
     if (root := me.text.split(".", 1)[0]) in _WRITERS and name in _WRITERS[root] and "mode" not in args.keywords:

@@ -210,6 +210,13 @@ def _sets(func: Func, name: str, cls: Class, depth: int) -> bool:
     return any(_sets(other, name, cls, depth - 1) for other in called if other is not func)
 
 
+def load_into(m: Machine, module: Obj, args: Arguments, node: ast.AST) -> None:
+    """Record ``module.load_state_dict(...)``."""
+    state = first_argument(args)
+    made_of = state.taint | _deep_taint(state)
+    m.record(facts.LoadInto, node, module=module, made_of=made_of, entry=entry_of_file(state))
+
+
 def _deep_taint(value: Value, depth: int = 2) -> frozenset[Any]:
     found: frozenset[Any] = frozenset()
     for atom in value.atoms():
@@ -295,9 +302,7 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
         return one(Sym(f"state dict {event.index}", opaque=False, made_of=frozenset({event})))
     if name == "load_state_dict":
         if node is not None:
-            state = first_argument(args)
-            made_of = state.taint | _deep_taint(state)
-            m.record(facts.LoadInto, node, module=me, made_of=made_of, entry=entry_of_file(state))
+            load_into(m, me, args, node)
         return one(Sym("keys", opaque=False))
     if name in _NAMED and node is not None:
         event = m.record(facts.StateDict, node, module=me, how=name)
