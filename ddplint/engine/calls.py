@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Path, conjoin
+from ddplint.engine.conditions import Path, conjoin, disjoin
 from ddplint.engine.machine import Around, Frame, Machine
 from ddplint.engine.names import hints_rank
 from ddplint.engine.values import (
@@ -658,7 +658,7 @@ def _draw(m: Machine, atom: Atom) -> Value:
                 atom.notes["element"] = one(Sym("element", made_of=frozenset({UNSEEN})))
                 loops, m.loops = m.loops, list(atom.notes["loops"])
                 breaks, m.breaks = m.breaks, []
-                path = m.path
+                path, start = m.path, len(m.trace.events)
                 try:
                     result = m.run(atom.notes["func"], dict(atom.notes["bound"]), atom.site, atom.notes["me"])
                 finally:
@@ -666,20 +666,26 @@ def _draw(m: Machine, atom: Atom) -> Value:
                     m.path = path
                 if result is not None and result[1].yielded:
                     atom.notes["element"] = union(result[1].yielded)
+                atom.notes["drawn"] = (path, m.trace.events[start:])
+            else:
+                _drawn_again(m, atom)
             found: Value = atom.notes["element"]
             return found
         case Obj(kind="iterable"):
             drawn: list[Value] = []
             kept = atom.notes.get("element")
             if kept is not None:
+                _drawn_again(m, atom)
                 return kept  # type: ignore[no-any-return]
             loops, m.loops = m.loops, list(atom.notes["loops"])
+            path, start = m.path, len(m.trace.events)
             try:
                 node = atom.site.node if atom.site is not None else ast.Pass()
                 atom.notes["drive"](m, node, node, drawn.append)
             finally:
                 m.loops = loops
             atom.notes["element"] = union(drawn) if drawn else one(Sym("element"))
+            atom.notes["drawn"] = (path, m.trace.events[start:])
             return atom.notes["element"]  # type: ignore[no-any-return]
         case Obj(kind="range"):
             return one(Sym("count", counter=True, opaque=False))
@@ -696,6 +702,17 @@ def _draw(m: Machine, atom: Atom) -> Value:
             return one(Sym(f"element of {atom.key}"))
         case _:
             return one(Sym(f"element of {atom.key}", atom.per_rank, made_of=atom.taint))
+
+
+def _drawn_again(m: Machine, source: Obj) -> None:
+    """What the first draw did in every case is also done where another one is made."""
+    path, events = source.notes.get("drawn", (m.path, []))
+    wider = path if m.path == path else disjoin(path, m.path)
+    if wider != path:
+        for event in events:
+            if event.path == path:
+                event.path = wider
+        source.notes["drawn"] = (wider, events)
 
 
 # ------------------------------------------------------------ context managers
