@@ -148,7 +148,11 @@ def _goes_back(program: Program, programs: Sequence[Program], save: facts.Save) 
 
 def _plain_twin(twin: facts.LoadInto, load: facts.LoadInto, source: facts.Load) -> bool:
     """Whether ``twin`` is the call ``load`` where nothing is wrapped."""
-    if twin.module.kind != "module" or twin.site != load.site or twin.chain[-1:] != load.chain[-1:]:
+    wrap = load.module.notes.get("wrap")
+    beside_wrap = isinstance(wrap, facts.Wrap) and wrap.chain == load.chain
+    if twin.module.kind != "module" or twin.site != load.site:
+        return False
+    if twin.chain[-1:] != load.chain[-1:] and not beside_wrap:
         return False
     unseen = twin.module.notes.get("unseen")
     if unseen is not None and unseen not in load.module.attrs["module"].atoms():
