@@ -240,6 +240,10 @@ def _set_item(m: Machine, target: ast.Subscript, value: Value) -> None:
             set_element(m, atom, index, value)
         elif isinstance(atom, Sym):
             m.write(m.sym_attrs, f"{atom.text}[{index.key}]", value)
+    if index.per_rank and isinstance(target.value, ast.Name) and target.value.id in m.frame.names:
+        if all(isinstance(atom, Sym) for atom in base.atoms()):
+            # a tensor that each rank fills at places of its own
+            m.write(m.frame.names, target.value.id, one(blend("filled", [base, index])))
 
 
 def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:

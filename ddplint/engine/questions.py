@@ -277,9 +277,10 @@ def _divides(atom: object, depth: int = 4) -> bool | None:
                                 return True
             return None if _leaves_it_to_another(atom, depth) else False
         if atom.kind in ("list", "tuple") and depth:
-            inner = [
-                _divides(part, depth - 1) for v in atom.attrs.values() for part in v.atoms() if isinstance(part, Obj)
-            ]
+            parts = [part for value in atom.attrs.values() for part in value.atoms()]
+            if any(isinstance(part, Sym) and part.ranked and not _is_device(part) for part in parts):
+                return True
+            inner = [_divides(part, depth - 1) for part in parts if isinstance(part, Obj)]
             return True if True in inner else None if None in inner else False
         return None if atom.kind in ("namespace", "dp") else False
     return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path
 from ddplint.engine.questions import Program, Training, divides, samplers, speaks_of_ranks
-from ddplint.engine.values import Class, Lib, Obj, Site, Sym
+from ddplint.engine.values import Class, Lib, Obj, Site, Sym, one
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
 
@@ -49,6 +49,8 @@ def _evidence(training: Training) -> list[Site]:
 def _order_without_ranks(program: Program, loader: Obj, path: Path) -> str | None:
     """How the loader orders its samples, where nothing in it knows of ranks; None where something does or may."""
     if isinstance(loader.cls, Class) and (speaks_of_ranks(loader.cls) or loader.cls.opaque_base):
+        return None
+    if isinstance(loader.cls, Class) and divides(one(loader), path) is not False:
         return None
     if divides(loader.attrs.get("dataset"), path) is not False:
         return None
