@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ddplint.engine import facts
+from ddplint.engine.budget import Budget, Work, keys
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
 from ddplint.engine.values import (
     NONE,
-    UNSEEN,
     Atom,
     Class,
     Const,
@@ -40,16 +40,6 @@ _MOST_BEFORE_WRAP = 8_000
 """After so many statements a program that has wrapped nothing is given up."""
 _DEEPEST = 40
 _MOST_EVENTS = 8_000
-_MOST_NESTED = 8
-"""How often a function is followed from calls within itself, however deep."""
-_DULL = 200
-"""How many statements of a function are run that does nothing of interest."""
-_SMALL = 20
-"""A function of fewer statements that answers yes or no is always followed: a guard may hang on the answer."""
-_ENOUGH = 1_500
-"""How many statements a function takes before it is left, the first runs apart."""
-_FIRST_RUNS = 6
-_CONTAINERS = ("list", "dict", "tuple", "set")
 
 
 T = TypeVar("T")
@@ -111,21 +101,12 @@ class Machine:
         """The texts of the command line's options that have a default."""
         self._journals: list[dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]]] = []
         self._modules: dict[str, ModuleRef] = {}
-        self._uid = 0
-        self.statements = 0
         self.wraps = False
         """Whether a wrap was seen."""
         self.called: set[int] = set()
         """The ids of the function nodes that were run."""
-        self._nested: dict[int, int] = {}
-        self._deeds = 0
-        """How many events there were, departures from loops left out."""
-        self._epochs = 0
-        """How many of them set an epoch."""
-        self._spent: dict[int, tuple[int, int, int]] = {}
-        """For each function node, how often it was run, how many statements that took and epochs that set."""
-        self._dull: dict[int, int] = {}
-        self._results: dict[tuple[object, ...], Value] = {}
+        self.work = Work()
+        self._budget = Budget()
         self._ran: set[int] = set()
         self._settling = False
 
@@ -146,8 +127,8 @@ class Machine:
 
     def fresh(self) -> int:
         """A number that nothing else in this run has."""
-        self._uid += 1
-        return self._uid
+        self.work.made += 1
+        return self.work.made
 
     def site(self, node: ast.AST) -> Site:
         """The place of a node of the module that is being run."""
@@ -183,8 +164,8 @@ class Machine:
             self.workers > 0,
             **details,
         )
-        self._deeds += kind is not facts.Leave
-        self._epochs += kind is facts.SetEpoch
+        self.work.deeds += kind is not facts.Leave
+        self.work.epochs += kind is facts.SetEpoch
         self.wraps = self.wraps or kind is facts.Wrap
         if len(self.trace.events) < _MOST_EVENTS:
             self.trace.events.append(event)
@@ -408,23 +389,21 @@ class Machine:
             self.trace.complete = False
             return None
         again = sum(frame.func is not None and frame.func.node is func.node for frame in self.frames)
-        self._nested[id(func.node)] = nested = self._nested.get(id(func.node), 0) + 1 if again else 0
-        if again > 2 or nested > _MOST_NESTED:
+        record = self._budget.of(func.node)
+        if record.too_deep(again):
             return None
         if again == 2:
             bound = {name: _widened(value) for name, value in bound.items()}
-        known = (id(func.node), *(value.key for value in bound.values()))
-        if self._dull.get(id(func.node), 0) > _DULL:
+        if record.is_dull:
             self._change(func, bound)
-            result = self._results.get(known)
+            result = record.results.get(keys(bound))
             return None if result is None else (result, Frame(func.home, (bound,), func, ()))
-        runs, taken, epochs = self._spent.get(id(func.node), (0, 0, 0))
-        if runs >= _FIRST_RUNS and taken > _ENOUGH and taken > _SMALL * runs:
-            self.trace.complete = self.trace.complete and not epochs
+        if record.is_spent:
+            self._change(func, bound)
+            self.trace.complete = self.trace.complete and not record.sets_epoch
             return None
         self.called.add(id(func.node))
-        epochs -= self._epochs
-        deeds, statements, youngest = self._deeds, self.statements, self._uid
+        before = self.work.copy()
         chain = self.frame.chain + ((site,) if site is not None else ()) if self.frames else ()
         frame = Frame(func.home, (*func.scopes, bound), func, chain, func.owner, me, on_yield=on_yield)
         frame.loops = len(self.loops)
@@ -454,17 +433,9 @@ class Machine:
             self.path = path
         else:
             self.path = base if frame.returns else NEVER
-        result = union(results) if results else NONE
-        cost = self.statements - statements
-        self._spent[id(func.node)] = (runs + 1, taken + cost, epochs + self._epochs)
-        if self._deeds == deeds and _is_dull(result, _parts(bound), youngest):
-            answers = any(isinstance(atom, Const) and isinstance(atom.value, int) for atom in result.atoms())
-            if answers and cost <= _SMALL:
-                cost = 0
-            self._dull[id(func.node)] = self._dull.get(id(func.node), 0) + cost
-            if not any(case.facts for case, _ in result.alternatives):
-                self._results[known] = result
-        return result, frame
+        given = union(results) if results else NONE
+        record.add(before, self.work, bound, given)
+        return given, frame
 
     def _change(self, func: Func, bound: dict[str, Value]) -> None:
         """A method that is no longer followed: the literals its object holds may be others when it has run."""
@@ -590,8 +561,8 @@ class Machine:
         for statement in statements:
             if not self.path:
                 return
-            self.statements += 1
-            if self.statements > (_MOST_STATEMENTS if self.wraps else _MOST_BEFORE_WRAP):
+            self.work.statements += 1
+            if self.work.statements > (_MOST_STATEMENTS if self.wraps else _MOST_BEFORE_WRAP):
                 self.trace.complete = False
                 raise OutOfBudgetError
             execute(self, statement)
@@ -716,37 +687,6 @@ def _widened(value: Value) -> Value:
     if any(isinstance(atom, Obj) and atom.kind in ("dict", "list", "tuple", "set") for atom in value.atoms()):
         return one(blend("part of", [value], opaque=True))
     return value
-
-
-def _parts(bound: dict[str, Value]) -> frozenset[Any]:
-    """What the arguments of a call are made of."""
-    found: frozenset[Any] = frozenset({UNSEEN})
-    for value in bound.values():
-        found |= value.taint
-    return found
-
-
-def _is_dull(value: Value, given: frozenset[Any], youngest: int, depth: int = 3) -> bool:
-    """Whether a result says no more than one from out of sight would.
-
-    That is nothing about ranks, and it is made of what the function was given, or is a container of such that was made
-    after ``youngest``.
-    """
-    for case, atom in value.alternatives:
-        if case.mask != EVERY_RANK or atom.per_rank:
-            return False
-        if isinstance(atom, Const | Sym):
-            if not all(part in given or (isinstance(part, Obj) and part.kind in _CONTAINERS) for part in atom.taint):
-                return False
-        elif (
-            not isinstance(atom, Obj)
-            or atom.kind not in _CONTAINERS
-            or not depth
-            or atom.uid <= youngest
-            or not all(_is_dull(inner, given, youngest, depth - 1) for inner in atom.attrs.values())
-        ):
-            return False
-    return True
 
 
 def _forget(value: Value, mark: str) -> Value:

@@ -35,7 +35,7 @@ def run(project: Project, entry: str) -> Trace:
                     _uncalled(machine, ref)
         except (OutOfBudgetError, RecursionError, MemoryError):
             machine.trace.complete = False
-    machine.trace.statements = machine.statements
+    machine.trace.statements = machine.work.statements
     if not machine.wraps:
         machine.trace.events.clear()
         machine.trace.asked.clear()

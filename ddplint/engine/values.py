@@ -258,7 +258,7 @@ class Obj(Atom):
 
     @property
     def taint(self) -> frozenset[Any]:
-        if self.kind in _CONTAINERS:
+        if self.kind in CONTAINERS:
             return _parts(self, 3)
         return frozenset({self})
 
@@ -277,14 +277,14 @@ def _parts(thing: Obj, depth: int) -> frozenset[Any]:
                     elif atom not in seen:
                         seen.add(atom)
                         found.add(atom)
-                        if atom.kind in _CONTAINERS and depth:
+                        if atom.kind in CONTAINERS and depth:
                             found.update(atom.notes.get("states", ()))
                             deeper.append(atom)
         level, depth = deeper, depth - 1
     return frozenset(found)
 
 
-_CONTAINERS = frozenset({"tuple", "list", "dict", "set", "file"})
+CONTAINERS = frozenset({"tuple", "list", "dict", "set", "file"})
 
 
 @dataclass(eq=False, slots=True)
@@ -491,7 +491,7 @@ def _joined(given: Iterable[Alternative]) -> Value:
         elif isinstance(atom, Obj):
             if atom.kind == "module":
                 models.append(mark)
-            elif atom.kind in _CONTAINERS:
+            elif atom.kind in CONTAINERS:
                 containers += 1
                 if containers > _MOST_CONTAINERS:
                     vague.append(mark)
@@ -554,7 +554,7 @@ def blend(operation: str, values: Iterable[Value], opaque: bool | None = None) -
 def spelled(value: Value) -> list[Value]:
     """What takes part in the text of a value: of a container, also its elements."""
     inner = [
-        v for atom in value.atoms() if isinstance(atom, Obj) and atom.kind in _CONTAINERS for v in atom.attrs.values()
+        v for atom in value.atoms() if isinstance(atom, Obj) and atom.kind in CONTAINERS for v in atom.attrs.values()
     ]
     return [value, *inner]
 
