@@ -110,7 +110,7 @@ def _methods(cls: Class) -> list[Func]:
 
 
 def _only_when_started(tree: ast.Module) -> set[str]:
-    """The names that nothing but the file's ``if __name__ == "__main__":`` binds, and the functions that need them."""
+    """The names that only the file's ``if __name__ == "__main__":`` binds, and the definitions that need them."""
     inside: set[str] = set()
     outside: set[str] = set()
     for statement in tree.body:
@@ -123,10 +123,9 @@ def _only_when_started(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Global):
             outside.update(node.names)
     found = inside - outside
-    functions = (
-        [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)] if found else []
-    )
-    while needing := {node.name for node in functions if node.name not in found and _needs(node, found)}:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    definitions = [node for node in tree.body if isinstance(node, kinds)] if found else []
+    while needing := {node.name for node in definitions if node.name not in found and _needs(node, found)}:
         found |= needing
     return found
 

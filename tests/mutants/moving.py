@@ -269,7 +269,10 @@ class _Methods(ast.NodeTransformer):
 
 
 def _functions_of_this_file(sources: Sources, path: str, tree: ast.Module) -> list[Function]:
-    """The functions that no other file, string or second binding speaks of."""
+    """The functions that the file uses, and that no other file, string or second binding speaks of.
+
+    One that nobody uses counts as run, which a method of a class that nobody makes does not.
+    """
     elsewhere = sources.spoken() | {"self"}
     for other, another in sources.trees().items():
         for node in ast.walk(another):
@@ -294,6 +297,7 @@ def _functions_of_this_file(sources: Sources, path: str, tree: ast.Module) -> li
         if isinstance(function, Function)
         and function.name not in elsewhere | nested
         and bindings.count(function.name) == 1
+        and function.name in read(other for other in tree.body if other is not function)
         and not any(_is_private(n.id) for n in ast.walk(function) if isinstance(n, ast.Name))
         and not any(_is_private(n.attr) for n in ast.walk(function) if isinstance(n, ast.Attribute))
     ]

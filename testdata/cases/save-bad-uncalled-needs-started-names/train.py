@@ -9,13 +9,18 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 folder = "silt"
 plain = nn.Linear(3, 1)
 
-def store(name):
-    torch.save(plain.state_dict(), os.path.join(folder, name))  # [ddp-unguarded-save]
+class Shelf:
+    def store(self, name):
+        torch.save(plain.state_dict(), os.path.join(folder, name))  # [ddp-unguarded-save]
+
+
+def shelve(name):
+    Shelf().store(name)
 
 
 def store_half():
     """Nothing calls this."""
-    store("half.pt")
+    shelve("half.pt")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,18 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 
-def store(name):
-    torch.save(plain.state_dict(), os.path.join(folder, name))
+class Shelf:
+    def store(self, name):
+        torch.save(plain.state_dict(), os.path.join(folder, name))
+
+
+def shelve(name):
+    Shelf().store(name)
 
 
 def store_half():
     """Nothing calls this."""
-    store("half.pt")
+    shelve("half.pt")
 
 
 if __name__ == "__main__":
