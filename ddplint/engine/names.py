@@ -69,11 +69,11 @@ def hints_rank(name: str) -> bool:
 
 _SHARDING = re.compile(
     r"rank(?!ing|ed|s_?of)|world_?size|num_?replicas|num_?processes|process_index|split_(?:\w+_)?by_node|"
-    r"shard_?(?:id|idx|index|num|count)|(?:num|n|nb|total)_?shards|^shard$",
+    r"shard_?(?:id|idx|index|num|count)|(?:num|n|nb|total)_?shards|^shard$|^DistributedSampler$",
     re.IGNORECASE,
 )
 
 
 def hints_sharding(name: str) -> bool:
-    """Whether the name speaks of ranks, of the world size or of one shard among several."""
+    """Whether the name speaks of ranks, the world size, one shard among several or the sampler that deals them out."""
     return _SHARDING.search(name) is not None

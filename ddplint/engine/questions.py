@@ -395,7 +395,7 @@ def _names_rank(node: ast.AST) -> bool:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
             return hints_sharding(name)
         case ast.Constant(value=str(text)):
-            return text in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_PROCID")
+            return text in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SLURM_PROCID")
         case _:
             return False
 
