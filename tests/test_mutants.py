@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import OPERATORS, Mutant, names
 from mutants.sources import load
@@ -32,12 +32,17 @@ def test_what_keeps_the_meaning_keeps_the_messages(folder: Path, mutant: Mutant)
 
 
 @pytest.mark.parametrize("operator", sorted(OPERATORS))
-@settings(max_examples=5, derandomize=True, deadline=None, database=None)
-@given(name=st.sampled_from(CASES), seed=st.integers(0, 1 << 32))
-def test_an_operator_changes_the_text(operator: str, name: str, seed: int) -> None:
-    sources = load(name)
-    assume(OPERATORS[operator](sources, Random(seed)))
-    changed = {path: sources.text(path) for path in sources.trees()}
-    assert changed != {path: file.text() for path, file in load(name).files.items() if file.tree is not None}
-    for text in changed.values():
-        ast.parse(text.encode())
+def test_an_operator_changes_the_text(operator: str) -> None:
+    count = 0
+    for name in Random(1).sample(CASES, len(CASES)):
+        sources = load(name)
+        before = {path: sources.text(path) for path in sources.trees()}
+        if OPERATORS[operator](sources, Random(name)):
+            after = {path: sources.text(path) for path in sources.trees()}
+            assert before != after
+            for text in after.values():
+                ast.parse(text.encode())
+            count += 1
+        if count == 3:
+            return
+    pytest.fail("it finds nothing to change")
