@@ -102,7 +102,9 @@ def _is_private(name: str) -> bool:
 
 
 def _judged_by_its_text(cls: ast.ClassDef) -> bool:
-    """Whether it is a class of which the rules ask what stands in its body."""
+    """Whether it is a class of which the rules ask what stands in its body, as they do of datasets and samplers."""
+    if any(ast.unparse(base).endswith(("Dataset", "Sampler")) for base in cls.bases):
+        return True
     for node in ast.walk(cls):
         name = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", None)
         if isinstance(name, str) and (hints_sharding(name) or name in ("epoch", "set_epoch")):
@@ -235,7 +237,8 @@ def into_class(sources: Sources, random: Random) -> bool:
     names = {function.name for function in chosen}
     if any(needed_now(statement) & names for statement in tree.body[first : at + 1]):
         return False
-    static = random.random() < 0.5 or any(f.decorator_list for f in chosen)
+    own = any(f.decorator_list or "self" in (a.arg for a in arguments(f)) for f in chosen)
+    static = own or random.random() < 0.5
     title = sources.new_name(capital=True)
     for function in chosen:
         if static:

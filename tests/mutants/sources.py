@@ -120,6 +120,7 @@ class Sources:
                 target.write_bytes(text.encode())
                 try:
                     again = ast.parse(text.encode())
+                    compile(again, path, "exec")
                 except SyntaxError as error:
                     raise UnwritableError from error
             for old, new in paired(file.tree, again):
