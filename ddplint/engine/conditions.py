@@ -82,6 +82,8 @@ _MERGED = Key("one of many cases")
 """Stands for the facts in which cases differ that are the same on every rank."""
 MERGED_WAITS = Key("one of many counts", counts=True)
 """The same, where none of the cases holds in every round."""
+PERHAPS_GUARDED = Key("one of many cases, others of which ask for the rank")
+"""Stands beside them where a fact that was forgotten may be why a guard is not asked, or lets every rank pass."""
 _MOST_COUNTERS = 6
 _OPEN = (EVERY_RANK, frozenset[Fact]())
 """The ranks and the facts about ranks of what every rank surely does."""
@@ -155,7 +157,7 @@ def weakest(cases: Iterable[Case], lost: bool = False, unsure: bool = False) -> 
         counters = {key for case in cases for key, _ in case.facts - facts if key.counts}
         waits = alike and counters and not exhaust(cases, counters)
         facts |= {(MERGED_WAITS if waits else _MERGED if alike else LOST, True)}
-        facts |= {(LOST, True)} if unsure else set()
+        facts |= {(PERHAPS_GUARDED, True)} if unsure else set()
     return Case(mask or EVERY_RANK, facts)
 
 

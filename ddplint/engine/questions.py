@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Case, Path, conjoin, disjoin, meets
+from ddplint.engine.conditions import ALWAYS, LOST, NEVER, PERHAPS_GUARDED, Case, Path, conjoin, disjoin, meets
 from ddplint.engine.names import hints_sharding
 from ddplint.engine.values import UNSEEN, Class, Const, Lib, Obj, Ranked, Site, Sym, Value
 from ddplint.project import Project
@@ -161,6 +161,11 @@ class Program:
         return any(
             case.crowded() and (together or not self._unsure(case, event)) and not self._alone(case) for case in path
         )
+
+    def unguarded(self, event: facts.Event) -> bool:
+        """Whether two processes of one node surely do it, with no guard that may have been forgotten."""
+        open_to_all = tuple(case for case in event.path if (PERHAPS_GUARDED, True) not in case.facts)
+        return self.on_many_ranks(event, open_to_all)
 
     def _unsure(self, case: Case, event: facts.Event) -> bool:
         """Whether ranks may part here: the constructor of a wrapper waits for all, so up to it they answered alike."""

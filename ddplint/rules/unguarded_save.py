@@ -30,7 +30,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             wraps[id(save)] = program
             if _first_goes_ahead(program, save):
                 continue
-            if program.on_many_ranks(save):
+            if program.unguarded(save):
                 if _one_file(save):
                     unguarded.append(save)
                 elif save.file.per_rank:
