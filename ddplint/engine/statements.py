@@ -123,7 +123,7 @@ def _augment(m: Machine, node: ast.AugAssign) -> None:
         for thing in grown:
             for extra in more.atoms():
                 if isinstance(extra, Obj) and extra.kind in ("list", "tuple"):
-                    for element in extra.attrs.values():
+                    for element in list(extra.attrs.values()):  # it may be the very list that grows
                         merged = union([thing.attrs["*"], element]) if "*" in thing.attrs else element
                         m.write(thing.attrs, "*", merged)
             thing.notes["loose"] = True

@@ -32,5 +32,9 @@ def main():
     dist.destroy_process_group()
 
 
+twice = ["itself"]
+twice += twice
+
+
 if __name__ == "__main__":
     main()
