@@ -65,6 +65,7 @@ def _changes_dtype(program: Program, move: facts.Move, inner: list[Obj]) -> bool
         return False
     return any(
         e.what == "dtype" and e.index < move.index and any(holds(t, e.module) or holds(e.module, t) for t in inner)
+        and (e.module in inner or "copy of" not in e.module.notes)
         and not _dtypes(e) <= _DEFAULT
         for e in program.trace.of(facts.Move)
     )  # fmt: skip

@@ -1,3 +1,4 @@
+import copy
 import os
 
 import torch
@@ -19,6 +20,7 @@ def check(net, device, exact=False):
     net.double() if exact else net.float()
     odd = torch.ones(1, 4, dtype=torch.float64 if exact else torch.float32, device=device)
     print(net(odd).item())
+    print(next(copy.deepcopy(nn.Sequential(net.module)).double().parameters()).dtype)
     net.float()
 
 
