@@ -20,11 +20,15 @@ _MOST_CASES = 6
 
 
 class Key(NamedTuple):
-    """A test whose answer is not known. ``per_rank``: ranks may answer differently. ``counts``: it asks a counter."""
+    """A test whose answer is not known. ``per_rank``: ranks may answer differently. ``counts``: it asks a counter.
+
+    ``lone``: the answer by which a node has one device, and so one rank.
+    """
 
     text: str
     per_rank: bool = False
     counts: bool = False
+    lone: bool | None = None
 
 
 Fact = tuple[Key, bool]
@@ -62,6 +66,8 @@ class Case(NamedTuple):
 
     def crowded(self) -> bool:
         """Whether two processes of one node are in it."""
+        if any(key.lone is answer for key, answer in self.facts):
+            return False
         low, high = self.mask & _FIRST_NODE, self.mask >> PER_NODE
         return bool(low & (low - 1)) or bool(high & (high - 1))
 
@@ -133,12 +139,19 @@ def _fewer(cases: list[Case]) -> Path:
         alike.setdefault((case.mask, own), []).append(case)
     if len(alike) > _MOST_CASES:
         return (weakest(cases, lost=True),)
-    # where other cases ask for the rank, a fact that is forgotten in these may say why they do not
-    joined = [
-        weakest(group, lost=True, unsure=len(alike) > 1 and (mask, own) == _OPEN) if len(group) > 1 else group[0]
-        for (mask, own), group in alike.items()
-    ]
+    joined = []
+    for (mask, own), group in alike.items():
+        # where other cases ask for the rank, a fact that is forgotten in these may say why they do not
+        others = [case for case in cases if case not in group] if (mask, own) == _OPEN else []
+        unsure = bool(others) and _parts(group, others)
+        joined.append(weakest(group, lost=True, unsure=unsure) if len(group) > 1 else group[0])
     return simplify(joined)
+
+
+def _parts(group: list[Case], others: list[Case]) -> bool:
+    """Whether a fact that some of the group hold, and not all, is denied in all of the others."""
+    told = frozenset.union(*(case.facts for case in group)) - frozenset.intersection(*(case.facts for case in group))
+    return any(all((key, not answer) in case.facts for case in others) for key, answer in told)
 
 
 def weakest(cases: Iterable[Case], lost: bool = False, unsure: bool = False) -> Case:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.calls import Arguments, apply, exact_elements, invoke, iterate, spread
-from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, WORLD, Case, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.machine import Machine, relative
 from ddplint.engine.names import canonical, hints_rank
 from ddplint.engine.values import (
@@ -1100,9 +1100,9 @@ def _compare_devices(op: ast.cmpop, left: Atom, right: Atom) -> tuple[Path, Path
             return False
 
     first, second = sorted((left.key, right.key)) if isinstance(op, ast.Eq) else (left.key, right.key)
-    key = Key(f"{type(op).__name__}({first}, {second})")
-    yes, no = library.alone(answer), library.alone(lambda devices: not answer(devices))
-    return conjoin(yes, fact(key, True)), conjoin(no, fact(key, False))
+    several = {answer(devices) for devices in range(2, WORLD + 1)}
+    key = Key(f"{type(op).__name__}({first}, {second})", lone=None if answer(1) in several else answer(1))
+    return fact(key, True), fact(key, False)
 
 
 _NUMBERS = ("Add(", "Sub(", "Mult(", "Div(", "FloorDiv(", "Mod(", "len(")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ddplint.engine.library.basics import classes, has, is_instance
 from ddplint.engine.library.contexts import decorated, enter_decorators
 from ddplint.engine.library.dispatch import call, call_object, method
-from ddplint.engine.library.environment import DEVICES, alone, environment, in_environment
+from ddplint.engine.library.environment import DEVICES, environment, in_environment
 from ddplint.engine.library.lookups import builtin, constant, star
 from ddplint.engine.library.making import (
     attribute,
@@ -22,7 +22,6 @@ from ddplint.engine.library.options import option
 
 __all__ = [
     "DEVICES",
-    "alone",
     "attribute",
     "attribute_was_set",
     "born",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 from typing import Any
 
 from ddplint.engine.calls import Arguments
@@ -12,7 +11,7 @@ from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import hints_rank
-from ddplint.engine.values import NONE, Atom, Const, Obj, Ranked, Sym, Value, one, truth
+from ddplint.engine.values import NONE, Atom, Const, Obj, Ranked, Sym, Value, one
 
 RANKS = Ranked(tuple(range(WORLD)), "rank")
 
@@ -58,13 +57,6 @@ _LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 ENVIRON = Obj(0, "environ", None, {})
-
-
-def alone(answer: Callable[[int], bool]) -> Path:
-    """The ranks for which a test of the number of devices can hold: a node with one device has one rank."""
-    if answer(1) and not any(answer(devices) for devices in range(2, WORLD + 1)):
-        return truth(Ranked(tuple(rank == 0 for rank in LOCAL.values), "local rank"))[0]
-    return ALWAYS
 
 
 def environment(m: Machine, name: Any) -> Value:
