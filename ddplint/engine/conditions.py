@@ -59,6 +59,10 @@ class Case(NamedTuple):
             return True
         return bool(self.facts and other.facts) and not other.facts.isdisjoint(_denied(self.facts))
 
+    def implies(self, other: Case) -> bool:
+        """Whether the other holds wherever this one does."""
+        return other.facts <= self.facts and not self.mask & ~other.mask
+
     @property
     def unsure(self) -> bool:
         """Whether a fact stands here that each rank may answer in its own way."""
@@ -133,6 +137,7 @@ def _simplified(cases: tuple[Case, ...]) -> Path:
 
 def _fewer(cases: list[Case]) -> Path:
     """The disjunction of too many cases: what no rank can tell apart becomes one, else all of them do."""
+    cases = [case for case in cases if not any(case.implies(other) for other in cases if other is not case)]
     alike: dict[tuple[int, frozenset[Fact]], list[Case]] = {}
     for case in cases:
         own = frozenset(pair for pair in case.facts if pair[0].per_rank)

@@ -1276,7 +1276,7 @@ def pattern(m: Machine, node: ast.pattern, subject: Value) -> tuple[Path, Path, 
                 bound |= more
             return yes, no, bound
         case _:
-            key = Key(f"{subject.key} matches at {m.frame.home.path}:{node.lineno}", subject.per_rank)
+            key = Key(f"{subject.key} matches at {m.frame.home.name}:{node.lineno}", subject.per_rank)
             names = {
                 name: one(blend("matched", [subject]))
                 for part in ast.walk(node)

@@ -222,7 +222,7 @@ def _try(m: Machine, node: ast.Try) -> None:
     m.block(node.body)
     arms: list[tuple[Path, Callable[[], None]]] = []
     finished = m.path
-    key = Key(f"exception at {m.frame.home.path}:{node.lineno}")
+    key = Key(f"exception at {m.frame.home.name}:{node.lineno}")
 
     def went_well() -> None:
         m.path = conjoin(finished, fact(key, False)) or finished
@@ -234,7 +234,7 @@ def _try(m: Machine, node: ast.Try) -> None:
     else:
         arms.append((fact(key, False), lambda: setattr(m, "path", NEVER)))
     for number, handler in enumerate(node.handlers):
-        which = Key(f"handler {number} at {m.frame.home.path}:{node.lineno}")
+        which = Key(f"handler {number} at {m.frame.home.name}:{node.lineno}")
 
         def handle(handler: ast.ExceptHandler = handler) -> None:
             if handler.name:

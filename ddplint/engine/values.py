@@ -145,8 +145,13 @@ class ModuleRef(Atom):
     ready: bool = False
 
     @property
+    def name(self) -> str:
+        """Where it stands below the root: no path of the machine belongs into what decides."""
+        return self.module.display if self.module is not None else self.path.rpartition("/")[2]
+
+    @property
     def key(self) -> str:
-        return f"module {self.path}"
+        return f"module {self.name}"
 
 
 @dataclass(eq=False, slots=True)
@@ -167,7 +172,7 @@ class Func(Atom):
 
     @property
     def key(self) -> str:
-        return f"{self.home.path}:{self.node.lineno}:{self.node.col_offset}"
+        return f"{self.home.name}:{self.node.lineno}:{self.node.col_offset}"
 
 
 @dataclass(eq=False, slots=True)
@@ -190,7 +195,7 @@ class Class(Atom):
 
     @property
     def key(self) -> str:
-        return f"{self.home.path}:{self.node.lineno}:{self.node.name}"
+        return f"{self.home.name}:{self.node.lineno}:{self.node.name}"
 
     def mro(self) -> Iterator[Class | Lib]:
         """Itself and its bases in the order of look-up: a base that several share comes after all of them.
