@@ -112,6 +112,11 @@ class Program:
         return sorted(found.values(), key=lambda pair: pair[0].uid)
 
     @cached_property
+    def surely_joins(self) -> list[facts.Join]:
+        """Where the process group is set up whatever the launch: no test stands over it."""
+        return [join for join in self.trace.of(facts.Join) if not under_a_test((*join.chain, join.site))]
+
+    @cached_property
     def spawns(self) -> list[facts.Spawn]:
         """Where the program starts processes."""
         return list(self.trace.of(facts.Spawn))
@@ -502,9 +507,15 @@ def _functions(tree: ast.Module) -> list[tuple[int, int]]:
     return known
 
 
-def under_a_test(event: facts.Event) -> bool:
-    """Whether an ``if`` stands around an event, or around a call that leads to it, whatever it tests."""
-    return any(_in_an_arm(site) for site in (*event.chain, event.site))
+def under_a_test(route: Iterable[Site]) -> bool:
+    """Whether an ``if`` stands around a place, or around a call that leads to it, whatever it tests."""
+    return any(_in_an_arm(site) for site in route)
+
+
+def may_be_plain(wrapper: Obj) -> bool:
+    """Whether the program may get past the wrap without making it."""
+    wrap = wrapper.notes.get("wrap")
+    return isinstance(wrap, facts.Wrap) and under_a_test((*wrap.chain, wrap.site))
 
 
 def _in_an_arm(site: Site) -> bool:

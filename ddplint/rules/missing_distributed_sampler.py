@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path
-from ddplint.engine.questions import Program, Training, divides, samplers, speaks_of_ranks
-from ddplint.engine.values import Class, Lib, Obj, Site, Sym, one
+from ddplint.engine.names import DISTRIBUTED_SAMPLER
+from ddplint.engine.questions import Program, Training, divides, function_of, samplers, speaks_of_ranks
+from ddplint.engine.values import NONE, Class, Lib, Obj, Site, Sym, one
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
+from ddplint.rules.wording import argument, name_of, written
 
 SYMBOL = "ddp-missing-distributed-sampler"
 
@@ -34,27 +37,28 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             order = _order_without_ranks(program, loader, training.path)
             if order is None:
                 continue
-            yield finding(
-                SYMBOL,
-                loader.site,
-                (order, wrapped_at(training.wrapper, loader.site), place(training.backward.site, loader.site)),
-                _evidence(training),
-            )
+            said, sampler = order
+            where = wrapped_at(training.wrapper, loader.site), place(training.backward.site, loader.site)
+            details = (said, *where, _cure(program, loader, loader.site, sampler))
+            yield finding(SYMBOL, loader.site, details, _evidence(training))
 
 
 def _evidence(training: Training) -> list[Site]:
     return [training.backward.site, *([training.wrapper.site] if training.wrapper.site else [])]
 
 
-def _order_without_ranks(program: Program, loader: Obj, path: Path) -> str | None:
-    """How the loader orders its samples, where nothing in it knows of ranks; None where something does or may."""
+def _order_without_ranks(program: Program, loader: Obj, path: Path) -> tuple[str, Obj | None] | None:
+    """How the loader orders its samples, where nothing in it knows of ranks; None where something does or may.
+
+    In words, and the sampler that does.
+    """
     if isinstance(loader.cls, Class) and (speaks_of_ranks(loader.cls) or loader.cls.opaque_base):
         return None
     if isinstance(loader.cls, Class) and divides(one(loader), path) is not False:
         return None
     if divides(loader.attrs.get("dataset"), path) is not False:
         return None
-    found = "no sampler"
+    found, by = "no sampler", None
     for sampler, at in samplers(loader, path):
         if sampler is None:
             continue
@@ -64,8 +68,8 @@ def _order_without_ranks(program: Program, loader: Obj, path: Path) -> str | Non
                 return None
         if name is None:
             return None
-        found = name
-    return found
+        found, by = name, sampler if isinstance(sampler, Obj) else None
+    return found, by
 
 
 def _knows_no_rank(sampler: Obj | Sym, path: Path) -> str | None:
@@ -90,13 +94,68 @@ def _knows_no_rank(sampler: Obj | Sym, path: Path) -> str | None:
     return None
 
 
+def _cure(program: Program, loader: Obj, site: Site, sampler: Obj | None) -> str:
+    """What to write, for the kind of data set and of sampler at hand."""
+    rank, size = (f"{name_of(f'torch.distributed.{name}', site)}()" for name in ("get_rank", "get_world_size"))
+    share = f"every {size}-th of {{}} from number {rank} on"
+    if any(isinstance(a, Obj) and _is_iterable(a.cls) for a in loader.attrs.get("dataset", NONE).atoms()):
+        return f"Let the __iter__ of its dataset give {share.format('the samples')}"
+    if sampler is not None and isinstance(sampler.cls, Class):
+        return f"Let {sampler.cls.name} give {share.format('its indices')}, of one order on all ranks"
+    if sampler is not None and sampler.notes.get("repeats draws"):
+        return f"Give its sampler the number of samples divided by {size}, and a generator seeded by {rank}"
+    if sampler is not None and sampler.kind in ("list", "tuple"):
+        return f"Give it {share.format('them')}"
+    return _pass_sampler(program, loader, site, sampler)
+
+
+def _is_iterable(cls: Class | Lib | None) -> bool:
+    return isinstance(cls, Class) and Lib("torch.utils.data.IterableDataset") in cls.mro()
+
+
+def _pass_sampler(program: Program, loader: Obj, site: Site, sampler: Obj | None) -> str:
+    """``DistributedSampler(dataset)`` in place of what orders the loader now."""
+    dataset = written(argument(site, 0, "dataset"), "dataset")
+    if sampler is not None and isinstance(sampler.cls, Lib) and sampler.cls.name.endswith("SubsetRandomSampler"):
+        dataset = f"{name_of('torch.utils.data.Subset', site)}({dataset}, indices)"
+    shuffle = argument(site, 2, "shuffle")
+    literal = shuffle.value if isinstance(shuffle, ast.Constant) else None
+    order = ""
+    if shuffle is not None and literal is not True:
+        order = f", shuffle={written(shuffle, 'shuffle')}"
+    made = f"{name_of(DISTRIBUTED_SAMPLER, site)}({dataset}{order})"
+    is_there = f"{name_of('torch.distributed.is_initialized', site)}()"
+    batches = sampler is not None and "batch_sampler" in loader.attrs
+    said = [f"Pass {'the batch sampler' if batches else 'sampler='}{' ' if batches else ''}{made}"]
+    if not program.surely_joins:
+        old = written(argument(site, 3, "sampler"), "None")
+        said = [f"{said[0]} if {is_there} else {old}"]
+        if shuffle is not None and literal is not False:
+            both = "" if literal is True else f"{written(shuffle, 'shuffle')} and "
+            said.append(f" with shuffle={both}not {is_there}")
+    elif shuffle is not None:
+        said.append(" in place of shuffle")
+    joins = list(program.trace.of(facts.Join))
+    if joins and all(_comes_first(loader, join) for join in joins):
+        said.append(f", make the loader behind {name_of('torch.distributed', site)}.init_process_group")
+    return f"{''.join(said)}, and call set_epoch(epoch) on it in each epoch"
+
+
+def _comes_first(loader: Obj, join: facts.Join) -> bool:
+    """Whether the loader is made further up in the function that then joins the process group."""
+    assert loader.site is not None
+    for ours, other in zip((*loader.notes["chain"], loader.site), (*join.chain, join.site), strict=False):
+        if ours != other:
+            return function_of(ours) == function_of(other) and ours.line < other.line
+    return False
+
+
 RULE = Rule(
     id="W7101",
     symbol=SYMBOL,
     message=(
         "This DataLoader has %s, and its batches train the DistributedDataParallel model wrapped at %s "
-        "(backward at %s): every rank goes through the whole dataset in every epoch. "
-        "Pass sampler=DistributedSampler(dataset) and leave shuffle out"
+        "(backward at %s): every rank goes through the whole dataset in every epoch. %s"
     ),
     description=(
         "A DataLoader whose batches train a DistributedDataParallel model does not share its samples out among the "

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, meets
+from ddplint.engine.names import DISTRIBUTED_SAMPLER
 from ddplint.engine.questions import (
     Program,
     Training,
     draws_by_own_epoch,
+    function_of,
     keeps_seeding,
     place_to_report,
     samplers,
     settled_chain,
+    under_a_test,
 )
 from ddplint.engine.values import Class, Const, Obj, Site, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
+from ddplint.rules.wording import counter, gone_over, made_apart, name_of, target_of, written
 
 SYMBOL = "ddp-missing-set-epoch"
 
@@ -31,6 +35,7 @@ class _Untold:
     training: Training
     passes: list[facts.Iterate]
     why: str
+    loop: Site | None
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
@@ -46,7 +51,8 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             at = place(found.passes[-1].site, site)
             wrapped = [found.training.wrapper.site] if found.training.wrapper.site else []
             made = "This sampler" if site == sampler.site else f"The sampler made at {place(sampler.site, site)}"
-            yield finding(SYMBOL, site, (made, found.why.format(at=at)), [*(p.site for p in found.passes), *wrapped])
+            why = found.why.replace("{at}", at).replace("{loop}", place(found.loop, site))
+            yield finding(SYMBOL, site, (made, why), [*(p.site for p in found.passes), *wrapped])
 
 
 def _judge(program: Program) -> tuple[list[_Untold], list[Obj]]:
@@ -66,10 +72,10 @@ def _judge(program: Program) -> tuple[list[_Untold], list[Obj]]:
                 continue
             if not _shuffles_by_epoch(sampler, path) or _shards_for_framework(sampler):
                 continue
-            why = _repeats_its_order(program, sampler, passes, path)
-            if why is not None and not _told_in_another_loop(program, sampler, loader):
+            why, loop = _repeats_its_order(program, sampler, passes, path)
+            if why and not _told_in_another_loop(program, sampler, loader):
                 seen.add((id(sampler), id(loader)))
-                wrong.append(_Untold(sampler, training, passes, why))
+                wrong.append(_Untold(sampler, training, passes, why, loop))
             elif any(event.sampler is sampler for event in program.trace.of(facts.SetEpoch)):
                 right.append(sampler)
     return wrong, right
@@ -105,14 +111,16 @@ def _shards_for_framework(sampler: Obj) -> bool:
     return any("framework" in sampler.attrs[name].taint for name in ("num_replicas", "rank") if name in sampler.attrs)
 
 
-def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterate], path: Path) -> str | None:
-    """Why a later pass sees the order of an earlier one; None where it does not, or that cannot be told."""
+def _repeats_its_order(
+    program: Program, sampler: Obj, passes: list[facts.Iterate], path: Path
+) -> tuple[str, Site | None]:
+    """Why a later pass sees the order of an earlier one, and the loop; empty where none does, or it cannot be told."""
     replayed = [e for e in passes if e.replay]
     if replayed:
         return (
             f"{replayed[0].replay} at {{at}} keeps the first pass over the loader and replays it; "
             "iterate the loader anew in each epoch, and call sampler.set_epoch(epoch) before it"
-        )
+        ), None
     told = [
         e
         for e in program.trace.of(facts.SetEpoch)
@@ -124,17 +132,49 @@ def _repeats_its_order(program: Program, sampler: Obj, passes: list[facts.Iterat
         outside = [loop for loop in loops if loop not in built_in]
         if outside:
             if any(set(outside) & set(e.loops) for e in told):
-                return None
+                return "", None
             continue
         if loops and not _seeded_by_loop(sampler) and not told:
             return (
                 "it is built anew in each epoch of the loop around {at} and so begins at epoch 0 each time; "
-                "call sampler.set_epoch(epoch) on it before the loader is iterated"
-            )
-    if any([loop for loop in loops if loop not in built_in] for loops in again):
-        text = "the passes over its loader at {at} are repeated and no call of set_epoch reaches it in between"
-        return text + "; write sampler.set_epoch(epoch) at the start of each epoch"
-    return None
+                "call set_epoch(epoch) on it before the loader is iterated"
+            ), None
+    for one_pass, loops in zip(passes, again, strict=True):
+        outside = [loop for loop in loops if loop not in built_in]
+        if outside:
+            text = "the passes over its loader at {at} are repeated and no call of set_epoch reaches it in between"
+            loop = _epochs(outside)
+            return f"{text}; {_call(sampler, one_pass, loop.site)}", loop.site
+    return "", None
+
+
+def _epochs(loops: list[facts.Loop]) -> facts.Loop:
+    """Of the loops that repeat a pass, the one that seems to count them."""
+    return next((loop for loop in reversed(loops) if counter(loop.site.node) is not None), loops[0])
+
+
+def _call(sampler: Obj, one_pass: facts.Iterate, loop: Site) -> str:
+    """What to write in the loop that repeats the passes, in the names that are known there."""
+    assert sampler.site is not None
+    bound = target_of(sampler.site)
+    name = written(bound[0], "") if bound is not None and function_of(sampler.site) == function_of(loop) else ""
+    is_given = more = ""
+    if name:
+        if bound is not None and bound[1]:
+            is_given = f"if {name} is not None: "
+        elif made_apart(sampler.site, loop):
+            more = ", under the test that stands over the sampler"
+    else:
+        loader = gone_over(one_pass.site, one_pass.chain, loop)
+        given = one_pass.loader.attrs.get("sampler")
+        direct = given is not None and any(atom is sampler for atom in given.atoms())
+        name = f"{loader}.sampler" if direct else f"{loader}.batch_sampler.sampler"
+        if under_a_test(_route(sampler)):
+            is_given = f"if isinstance({name}, {name_of(DISTRIBUTED_SAMPLER, loop)}): "
+    count = counter(loop.node)
+    if count is None:
+        count, more = "epoch", f"{more}, with the number of the round as epoch"
+    return f"write '{is_given}{name}.set_epoch({count})' at the start of each round of the loop at {{loop}}{more}"
 
 
 def _told_in_another_loop(program: Program, sampler: Obj, loader: Obj) -> bool:

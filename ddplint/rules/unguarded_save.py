@@ -12,6 +12,7 @@ from ddplint.engine.questions import Program, first_of_arms, places_to_report
 from ddplint.engine.values import UNSEEN, Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
+from ddplint.rules.wording import name_of
 
 SYMBOL = "ddp-unguarded-save"
 _ASKS_FOR_FILES = re.compile(r"exists|is_?file|is_?dir|^builtins\.(?:all|any)\(")
@@ -42,11 +43,13 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
         for event in first_of_arms({save: (*save.chain, save.site) for save in unguarded}):
             wrong[event.site].append(event)
     for construct, events in wrong.items():
+        alone = any(_joined(program, save) is not True for program in programs for save in _at(program, construct))
         for site, event in places_to_report(events, right[construct]):
             assert isinstance(event, facts.Save)
             written = "" if site == construct else f" (written at {place(construct, site)})"
             first = wraps[id(event)].wraps[0].site
-            details = (_what(event.how), written, place(first, site))
+            cure = _cure(wraps[id(event)], event, site, alone)
+            details = (_what(event.how), written, place(first, site), _harm(event.how), cure)
             yield finding(SYMBOL, site, details, [construct, first, *event.chain], branch=True)
 
 
@@ -73,21 +76,69 @@ def _one_file(save: facts.Save) -> bool:
     return not save.file.per_rank and UNSEEN not in save.file.taint
 
 
+def _at(program: Program, construct: Site) -> Iterator[facts.Save]:
+    return (save for save in program.trace.of(facts.Save) if save.site == construct)
+
+
+def _joined(program: Program, save: facts.Save) -> bool | None:
+    """Whether the process group is there when the file is written: surely, perhaps (None), or only later (False)."""
+    joins = list(program.trace.of(facts.Join))
+    before = [join for join in joins if join.index < save.index]
+    if not before:
+        return None if not any(meets(join.path, save.path) for join in joins) else False
+    # cases alone do not tell: where a test asks whether there are many ranks, only that way is followed
+    always = [case for join in program.surely_joins if join in before for case in join.path]
+    return all(any(joined.facts <= case.facts for joined in always) for case in save.path) or None
+
+
+def _cure(program: Program, save: facts.Save, site: Site, alone: bool) -> str:
+    """What to write. ``alone``: the line also runs where no process group is."""
+    dist = name_of("torch.distributed", site)
+    get_rank, is_there = (name_of(f"torch.distributed.{name}", site) for name in ("get_rank", "is_initialized"))
+    test = f"'if {get_rank}() == 0:'"
+    joined = _joined(program, save)
+    if joined is False and save.worker:
+        test = f"{test}, behind {dist}.init_process_group"
+    elif joined is False:
+        # a test of the group would be open for every rank here
+        test = f'\'if {name_of("os.environ", site)}.get("RANK", "0") == "0":\' (the process group is not there yet)'
+    elif alone:
+        test = f"'if not {is_there}() or {get_rank}() == 0:'"
+    if site != save.site and _trains_in(program, save, site):
+        return f"Put the write at {place(save.site, site)} under {test}, not this call: every rank has to make it"
+    return f"Put it under {test}"
+
+
+def _trains_in(program: Program, save: facts.Save, site: Site) -> bool:
+    """Whether the call at ``site``, one of those that lead to the write, also leads to what all ranks do together."""
+    route = (*save.chain[: save.chain.index(site)], site) if site in save.chain else ()
+    together = (facts.Wrap, facts.Backward, facts.Collective, facts.Join)
+    return bool(route) and any(
+        isinstance(event, together) and event.chain[: len(route)] == route for event in program.trace.events
+    )
+
+
+_REMOVALS = ("os.remove", "os.unlink", "Path.unlink", "Path.rmdir")
+
+
 def _what(how: str) -> str:
     if how == "open":
         return "This file is opened for writing"
-    if how in ("os.remove", "os.unlink", "Path.unlink", "Path.rmdir"):
+    if how in _REMOVALS:
         return f"This file is removed ({how})"
     return f"This file is written ({how})"
+
+
+def _harm(how: str) -> str:
+    if how in _REMOVALS:
+        return "For all but the first it is gone, and they raise FileNotFoundError"
+    return "The last writer wins, and writers of different sizes leave a corrupt file"
 
 
 RULE = Rule(
     id="W7104",
     symbol=SYMBOL,
-    message=(
-        "%s by every rank at once%s: the model is wrapped at %s, and no test of the rank stands over it. The last "
-        "writer wins, and writers of different sizes leave a corrupt file. Put it under 'if dist.get_rank() == 0:'"
-    ),
+    message=("%s by every rank at once%s: the model is wrapped at %s, and no test of the rank stands over it. %s. %s"),
     description=(
         "Code that every rank runs writes to one path. Where the contents differ the last writer wins and the rest is "
         "lost; where the sizes differ the file can be corrupt. Let one rank write: 'if dist.get_rank() == 0:', or give "

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, exhaust, forgotten, meets
-from ddplint.engine.questions import Program, first_of_arms
+from ddplint.engine.questions import Program, first_of_arms, function_of, may_be_plain
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
+from ddplint.rules.wording import name_of, written
 
 SYMBOL = "ddp-wasted-gradient-sync"
 _FLAG = "require_backward_grad_sync"
@@ -65,7 +67,7 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
     if toggles:
         manager = _around_backward_alone(program, toggles, backward)
         if manager is not None:
-            yield _misses(found, manager, own[-1], wrapper)
+            yield _misses(found, manager, own[-1:], wrapper)
         return
     regions = [
         n for n in program.trace.of(facts.NoSync)
@@ -85,6 +87,7 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
             "Every micro-batch reduces the gradients",
             f"{place(found.step.site, found.site)}{more}",
             wrapped_at(wrapper, found.site),
+            _cure(wrapper, own, found.site),
         )
         yield finding(
             SYMBOL, found.site, details, [found.step.site, *([wrapper.site] if wrapper.site else [])], branch=True
@@ -103,7 +106,7 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         ]  # fmt: skip
         inside = any(thing is wrapper for thing, _ in backward.quiet)
         if missed and (covered or inside):
-            yield _misses(found, _taken_at(region, backward), missed[0], wrapper)
+            yield _misses(found, _taken_at(region, backward), missed, wrapper)
             return
 
 
@@ -119,11 +122,26 @@ def _taken_at(region: facts.NoSync, backward: facts.Backward) -> Site:
     return first[at]
 
 
-def _misses(found: _Accumulation, region: Site, forward: facts.Forward, wrapper: Obj) -> Finding:
+def _cure(wrapper: Obj, forwards: list[facts.Forward], site: Site) -> str:
+    """The ``with`` statement to write in the function that holds ``site``."""
+    here = [f.site for f in forwards if function_of(f.site) == function_of(site)]
+    called = here[0].node.func if here and isinstance(here[0].node, ast.Call) else None
+    if isinstance(called, ast.Attribute) and called.attr in ("forward", "__call__"):
+        called = called.value
+    model = written(called, "model")
+    # a model that is not wrapped has no no_sync
+    plain = f' or not hasattr({model}, "no_sync")' if may_be_plain(wrapper) else ""
+    none = name_of("contextlib.nullcontext", site)
+    return f"'with {none}() if last{plain} else {model}.no_sync():'"
+
+
+def _misses(found: _Accumulation, region: Site, forwards: list[facts.Forward], wrapper: Obj) -> Finding:
+    forward = forwards[0]
     details = (
         "no_sync() misses a forward of the wrapper, and the forward decides: every micro-batch reduces the gradients",
         f"{place(found.step.site, region)} (forward at {place(forward.site, region)})",
         wrapped_at(wrapper, region),
+        _cure(wrapper, forwards, region),
     )
     return finding(SYMBOL, region, details, [forward.site], branch=True)
 
@@ -263,7 +281,8 @@ RULE = Rule(
     symbol=SYMBOL,
     message=(
         "%s, though one reduce a step is enough: the optimizer steps at %s, the model is wrapped at %s. "
-        "Run forward and backward of all micro-batches but the last under 'with model.no_sync():'"
+        "Run the forward and the backward of each micro-batch under %s, where last is true for the one after which "
+        "the optimizer steps"
     ),
     description=(
         "Gradients are accumulated over several micro-batches for one optimizer step, and each backward reduces them "

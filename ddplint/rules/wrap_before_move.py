@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import conjoin
 from ddplint.engine.library import holds
-from ddplint.engine.questions import Program
-from ddplint.engine.values import Class, Const, Obj, Value
+from ddplint.engine.names import DDP
+from ddplint.engine.questions import Program, function_of
+from ddplint.engine.values import Class, Const, Obj, Site, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
+from ddplint.rules.wording import argument, written
 
 SYMBOL = "ddp-wrap-before-move"
 
@@ -26,11 +29,28 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             if move is not None:
                 what = "moved to another device" if move.what == "device" else "cast to another dtype"
                 said = f"The model is {what} after the wrap, at {place(move.site, wrap.site)}"
-                cure = "so its gradients are no longer reduced and the ranks drift apart. Do it before the wrap"
-                yield finding(SYMBOL, wrap.site, (said, cure), [move.site])
+                harm = "so its gradients are no longer reduced and the ranks drift apart. Do it before the wrap"
+                yield finding(SYMBOL, wrap.site, (said, harm, _moved_first(wrap.site, move)), [move.site])
             elif _ids_without_move(program, wrap, inner):
                 said = "device_ids is given, but the model was never moved from the CPU"
-                yield finding(SYMBOL, wrap.site, (said, "so the constructor raises. Move the model first"), [])
+                harm = "so the constructor raises. Move the model first"
+                yield finding(SYMBOL, wrap.site, (said, harm, _moved_first(wrap.site)), [])
+
+
+def _moved_first(wrap: Site, move: facts.Move | None = None) -> str:
+    """The wrap as it should be written, with the move that came too late in it."""
+    how = ".to(dtype)" if move is not None and move.what == "dtype" else ".to(device)"
+    call = move.site.node if move is not None and function_of(move.site) == function_of(wrap) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if all(written(value, "") for value in given):
+            how = f".{call.func.attr}({', '.join(ast.unparse(part) for part in [*call.args, *call.keywords])})"
+    module = written(argument(wrap, 0, "module", "model"), "model")
+    name, rest = DDP.rsplit(".", 1)[-1], ""
+    if isinstance(wrap.node, ast.Call):
+        name = written(wrap.node.func, name)
+        rest = ", ..." if len(wrap.node.args) + len(wrap.node.keywords) > 1 else ""
+    return f"{name}({module}{how}{rest})"
 
 
 def _first_late_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> facts.Move | None:
@@ -133,7 +153,7 @@ def _ids_without_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> b
 RULE = Rule(
     id="W7105",
     symbol=SYMBOL,
-    message="%s, %s: model = DistributedDataParallel(model.to(device), ...)",
+    message="%s, %s: %s",
     description=(
         "Moving or casting a model after DistributedDataParallel has wrapped it replaces each parameter's gradient "
         "accumulator, on which DDP's hooks hang: no gradient is reduced any more, with no error, and the ranks train "

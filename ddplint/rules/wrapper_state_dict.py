@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts, prefixes
 from ddplint.engine.conditions import Case, Path, conjoin
-from ddplint.engine.questions import Program, may_be_one_file, may_end_with, under_a_test
+from ddplint.engine.questions import Program, may_be_one_file, may_be_plain, may_end_with
 from ddplint.engine.values import Obj, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
+from ddplint.rules.wording import argument, receiver, written
 
 SYMBOL = "ddp-wrapper-state-dict"
 
@@ -36,32 +37,24 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                     continue
                 what = "the state_dict()" if state.how == "state_dict" else f"what is named by {state.how}()"
                 where = wrapped_at(wrapper, state.site), place(save.site, state.site)
-                cure = _cure(state.how, state.site in unwrapped or _is_flagged(wrapper))
+                model = receiver(state.site, "model")
+                cure = _cure(model, state.how, state.site in unwrapped or may_be_plain(wrapper))
                 details = ("Keys", f"{what} of the wrapper", *where, cure)
                 yield finding(SYMBOL, state.site, details, [save.site, *([wrapper.site] if wrapper.site else [])])
             for wrapper, case in _wrappers(save.content, 3):
                 path = conjoin(conjoin(save.path, wrapper.path), (case,))
                 if path and not _unwrapped_out_of_sight(path, wrapper) and not _goes_back(program, programs, save):
                     where = wrapped_at(wrapper, save.site), place(save.site, save.site)
-                    cure = _cure("state_dict", _is_flagged(wrapper))
+                    cure = _cure(written(argument(save.site, 0), "model"), "state_dict", may_be_plain(wrapper))
                     others = [wrapper.site] if wrapper.site else []
                     details = ("The keys of what is saved", "the wrapper itself", *where, cure)
                     yield finding(SYMBOL, save.site, details, others)
 
 
-def _is_flagged(wrapper: Obj) -> bool:
-    """Whether the program may get past the wrap without making it."""
-    wrap = wrapper.notes.get("wrap")
-    return isinstance(wrap, facts.Wrap) and under_a_test(wrap)
-
-
-def _cure(method: str, may_be_plain: bool) -> str:
-    """What to write in place of the call; ``may_be_plain``: it has to hold for a model that is not wrapped, too."""
-    if may_be_plain:
-        model = "(model.module if isinstance(model, DistributedDataParallel) else model)"
-    else:
-        model = "model.module"
-    return f"{'Save' if method == 'state_dict' else 'Go over'} {model}.{method}()"
+def _cure(model: str, method: str, plain_too: bool) -> str:
+    """What to write in place of the call; ``plain_too``: it has to hold for a model that is not wrapped, too."""
+    inner = f'getattr({model}, "module", {model})' if plain_too else f"{model}.module"
+    return f"{'Save' if method == 'state_dict' else 'Go over'} {inner}.{method}()"
 
 
 _OF_TENSORS = ("torch.save", "safetensors", "pickle.dump", "dill.dump", "joblib.dump")
