@@ -36,8 +36,8 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                     unguarded.append(save)
                 elif save.file.per_rank:
                     right[save.site].append(save)
-            elif program.in_parent(save) and not program.before_spawn(save):
-                continue  # a run in one process, which says nothing about the ranks
+            elif program.on_many_ranks(save) or (program.in_parent(save) and not program.before_spawn(save)):
+                continue  # perhaps guarded, or a run in one process: it says nothing about the ranks
             elif meets(save.path, program.wrapped):
                 right[save.site].append(save)
         for event in first_of_arms({save: (*save.chain, save.site) for save in unguarded}):
