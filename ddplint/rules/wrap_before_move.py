@@ -133,9 +133,14 @@ def _trains_after(program: Program, move: facts.Move, wrapper: Obj) -> bool:
     return False
 
 
+def _names_devices(ids: Obj) -> bool:
+    """Whether a list holds devices: ``[None]`` is what a run on the CPU passes where the wrap is written for GPUs."""
+    return bool(ids.attrs) and not any(atom == Const(None) for value in ids.attrs.values() for atom in value.atoms())
+
+
 def _ids_without_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> bool:
     ids = [atom for _, atom in wrap.device_ids.within(wrap.path).alternatives]
-    if not ids or not all(isinstance(atom, Obj) and atom.kind == "list" and atom.attrs for atom in ids):
+    if not ids or not all(isinstance(atom, Obj) and atom.kind == "list" and _names_devices(atom) for atom in ids):
         return False
     for thing in inner:
         if thing.kind != "module" or thing.notes.get("placed") or _given_device(thing):
