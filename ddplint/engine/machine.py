@@ -33,7 +33,7 @@ from ddplint.engine.values import (
     under,
     union,
 )
-from ddplint.project import Project
+from ddplint.project import Module, Project
 
 _MOST_STATEMENTS = 16_000
 _MOST_BEFORE_WRAP = 8_000
@@ -514,12 +514,15 @@ class Machine:
         if ref.module is None:
             return
         ref.names.update(_given_names("module"))
+        set_by = _globals_set(ref.module) if b"global " in ref.module.source else {}
         for statement in ref.module.tree.body:
             if isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names):
                 with self._top_level(ref):
                     self.block([statement])
                 continue
             for name in bound_names(statement, ref.pending):
+                ref.pending.setdefault(name, []).append(statement)
+            for name in set_by.get(_called(statement), ()):
                 ref.pending.setdefault(name, []).append(statement)
             for decorator in getattr(statement, "decorator_list", ()):
                 # ``@table.register`` puts what it decorates into ``table``
@@ -605,6 +608,23 @@ def bound_names(statement: ast.stmt, known: Container[str] = ()) -> Iterator[str
                     yield from bound_names(inner, known)
         case _:
             pass
+
+
+def _globals_set(module: Module) -> dict[str, tuple[str, ...]]:
+    """For each function of a module that sets globals, which ones."""
+    found = {}
+    for statement in module.tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            declared = [node for node in ast.walk(statement) if isinstance(node, ast.Global)]
+            if declared:
+                found[statement.name] = tuple(name for node in declared for name in node.names)
+    return found
+
+
+def _called(statement: ast.stmt) -> str:
+    """The function that a statement consists of a call of."""
+    value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    return value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
 
 
 def _leftmost(node: ast.expr) -> str:
