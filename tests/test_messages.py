@@ -212,6 +212,25 @@ CURES = {
         "net.state_dict()",
         'getattr(net, "module", net).state_dict()',
     ),
+    "state that is loaded into what may be wrapped": Cure(
+        STATE,
+        'getattr(net, "module", net).state_dict(), and load it into getattr(net, "module", net) at line 15',
+        HEAD
+        + PERHAPS.replace("'RANK' in os.environ", "len(os.sys.argv) > 1")
+        + "if os.path.exists('net.pt'):\n    net.load_state_dict(torch.load('net.pt'))\n"
+        + SHARED_PERHAPS
+        + TRAIN
+        + "if not dist.is_initialized() or dist.get_rank() == 0:\n    torch.save(net.state_dict(), 'net.pt')\n",
+        "net.load_state_dict(torch.load('net.pt'))\n"
+        + SHARED_PERHAPS
+        + TRAIN
+        + "if not dist.is_initialized() or dist.get_rank() == 0:\n    torch.save(net.state_dict(), 'net.pt')\n",
+        "getattr(net, \"module\", net).load_state_dict(torch.load('net.pt'))\n"
+        + SHARED_PERHAPS
+        + TRAIN
+        + "if not dist.is_initialized() or dist.get_rank() == 0:\n"
+        + "    torch.save(getattr(net, \"module\", net).state_dict(), 'net.pt')\n",
+    ),
     "save": Cure(
         SAVE,
         "Put it under 'if dist.get_rank() == 0:'",
@@ -256,6 +275,18 @@ CURES = {
         + "if len(os.sys.argv) > 1 and dist.get_rank() == 0:\n    work(device)\nelse:\n    work(device)\n",
         "    torch.save(",
         "    if dist.get_rank() == 0:\n        torch.save(",
+    ),
+    "two saves in what every rank has to do": Cure(
+        SAVE,
+        "Put the writes at line 20 and line 21 under 'if dist.get_rank() == 0:', not this call: every rank has to make",
+        HEAD
+        + "def work(device):\n"
+        + _in_main(SHARED + MODEL + TRAIN)
+        + "    torch.save(net.module.state_dict(), 'net.pt')\n    torch.save(torch.ones(1), 'ones.pt')\n\n\n"
+        + SETUP
+        + "if len(os.sys.argv) > 1 and dist.get_rank() == 0:\n    work(device)\nelse:\n    work(device)\n",
+        "    torch.save(net.module.state_dict(), 'net.pt')\n    torch.save(",
+        "    if dist.get_rank() == 0:\n        torch.save(net.module.state_dict(), 'net.pt')\n        torch.save(",
     ),
     "file removed": Cure(
         SAVE,

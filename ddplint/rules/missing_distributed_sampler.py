@@ -97,15 +97,17 @@ def _knows_no_rank(sampler: Obj | Sym, path: Path) -> str | None:
 def _cure(program: Program, loader: Obj, site: Site, sampler: Obj | None) -> str:
     """What to write, for the kind of data set and of sampler at hand."""
     rank, size = (f"{name_of(f'torch.distributed.{name}', site)}()" for name in ("get_rank", "get_world_size"))
-    share = f"every {size}-th of {{}} from number {rank} on"
+    where = "" if program.surely_joins else f" where {name_of('torch.distributed.is_initialized', site)}()"
+    share = f"every {size}-th of {{}} from number {rank} on{{}}{where}"
     if any(isinstance(a, Obj) and _is_iterable(a.cls) for a in loader.attrs.get("dataset", NONE).atoms()):
-        return f"Let the __iter__ of its dataset give {share.format('the samples')}"
+        return f"Let the __iter__ of its dataset give {share.format('the samples', '')}"
     if sampler is not None and isinstance(sampler.cls, Class):
-        return f"Let {sampler.cls.name} give {share.format('its indices')}, of one order on all ranks"
+        seeded = ", shuffled by one seed on all ranks,"
+        return f"Let {sampler.cls.name} give {share.format('its indices', seeded)}".rstrip(",")
     if sampler is not None and sampler.notes.get("repeats draws"):
-        return f"Give its sampler the number of samples divided by {size}, and a generator seeded by {rank}"
+        return f"Give its sampler the number of samples divided by {size}, and a generator seeded by {rank}{where}"
     if sampler is not None and sampler.kind in ("list", "tuple"):
-        return f"Give it {share.format('them')}"
+        return f"Give it {share.format('them', '')}"
     return _pass_sampler(program, loader, site, sampler)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import EVERY_RANK, meets
@@ -42,15 +43,38 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 right[save.site].append(save)
         for event in first_of_arms({save: (*save.chain, save.site) for save in unguarded}):
             wrong[event.site].append(event)
+    found: dict[Site, list[_Write]] = defaultdict(list)
     for construct, events in wrong.items():
         alone = any(_joined(program, save) is not True for program in programs for save in _at(program, construct))
         for site, event in places_to_report(events, right[construct]):
             assert isinstance(event, facts.Save)
-            written = "" if site == construct else f" (written at {place(construct, site)})"
-            first = wraps[id(event)].wraps[0].site
-            cure = _cure(wraps[id(event)], event, site, alone)
-            details = (_what(event.how), written, place(first, site), _harm(event.how), cure)
-            yield finding(SYMBOL, site, details, [construct, first, *event.chain], branch=True)
+            found[site].append(_Write(wraps[id(event)], event, alone))
+    for site, writes in found.items():
+        writes.sort(key=lambda write: write.save.site.place)
+        yield _finding(site, writes)
+
+
+@dataclass(frozen=True)
+class _Write:
+    """A write that every rank does. ``alone``: its line also runs where no process group is."""
+
+    program: Program
+    save: facts.Save
+    alone: bool
+
+
+def _finding(site: Site, writes: list[_Write]) -> Finding:
+    """One message for what is written at one place, or by one call."""
+    first = writes[0]
+    how = first.save.how
+    places = " and ".join(dict.fromkeys(place(write.save.site, site) for write in writes))
+    what, written = _what(how), "" if first.save.site == site else f" (written at {places})"
+    if len(writes) > 1:
+        what, written = "Files are written", f" (at {places})"
+    wrap = first.program.wraps[0].site
+    details = (what, written, place(wrap, site), _harm(how), _cure(site, writes, places))
+    others = [other for write in writes for other in (write.save.site, wrap, *write.save.chain)]
+    return finding(SYMBOL, site, details, others, branch=True)
 
 
 def _first_goes_ahead(program: Program, save: facts.Save) -> bool:
@@ -91,22 +115,28 @@ def _joined(program: Program, save: facts.Save) -> bool | None:
     return all(any(joined.facts <= case.facts for joined in always) for case in save.path) or None
 
 
-def _cure(program: Program, save: facts.Save, site: Site, alone: bool) -> str:
-    """What to write. ``alone``: the line also runs where no process group is."""
-    dist = name_of("torch.distributed", site)
-    get_rank, is_there = (name_of(f"torch.distributed.{name}", site) for name in ("get_rank", "is_initialized"))
-    test = f"'if {get_rank}() == 0:'"
-    joined = _joined(program, save)
-    if joined is False and save.worker:
-        test = f"{test}, behind {dist}.init_process_group"
-    elif joined is False:
-        # a test of the group would be open for every rank here
-        test = f'\'if {name_of("os.environ", site)}.get("RANK", "0") == "0":\' (the process group is not there yet)'
-    elif alone:
-        test = f"'if not {is_there}() or {get_rank}() == 0:'"
-    if site != save.site and _trains_in(program, save, site):
-        return f"Put the write at {place(save.site, site)} under {test}, not this call: every rank has to make it"
+def _cure(site: Site, writes: list[_Write], places: str) -> str:
+    """What to write, and where."""
+    inside = any(_trains_in(write.program, write.save, site) for write in writes)
+    test = _rank_test(writes[0].save.site if inside else site, writes)
+    if inside:
+        these = "writes" if len(writes) > 1 else "write"
+        return f"Put the {these} at {places} under {test}, not this call: every rank has to make it"
     return f"Put it under {test}"
+
+
+def _rank_test(site: Site, writes: list[_Write]) -> str:
+    """A test that one rank passes, in the names of the file of ``site``."""
+    get_rank = name_of("torch.distributed.get_rank", site)
+    early = [write for write in writes if _joined(write.program, write.save) is False]
+    if any(not write.save.worker for write in early):
+        # a test of the group would be open for every rank here
+        return f'\'if {name_of("os.environ", site)}.get("RANK", "0") == "0":\' (the process group is not there yet)'
+    if early:
+        return f"'if {get_rank}() == 0:', behind {name_of('torch.distributed', site)}.init_process_group"
+    if any(write.alone for write in writes):
+        return f"'if not {name_of('torch.distributed.is_initialized', site)}() or {get_rank}() == 0:'"
+    return f"'if {get_rank}() == 0:'"
 
 
 def _trains_in(program: Program, save: facts.Save, site: Site) -> bool:

@@ -93,13 +93,16 @@ def _passed_as(name: str, inside: Site, call: Site) -> str | None:
 
 
 def counter(loop: ast.AST) -> str | None:
-    """The name that a loop over numbers counts in."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+    """The name in which a loop counts its rounds."""
+    if not isinstance(loop, ast.For):
         return None
-    over = loop.iter
+    target, over = loop.target, loop.iter
     while isinstance(over, ast.Call) and over.args and _last_name(over.func) in _GO_OVER:
+        if isinstance(target, ast.Tuple) and _last_name(over.func) == "enumerate":
+            return written(target.elts[0], "") or None
         over = over.args[0]
-    return loop.target.id if isinstance(over, ast.Call) and _last_name(over.func) in _NUMBERS else None
+    counts = isinstance(over, ast.Call) and _last_name(over.func) in _NUMBERS
+    return target.id if counts and isinstance(target, ast.Name) else None
 
 
 def _in_one_class(left: Site, right: Site) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ddplint.engine import facts, prefixes
 from ddplint.engine.conditions import Case, Path, conjoin
 from ddplint.engine.questions import Program, may_be_one_file, may_be_plain, may_end_with
-from ddplint.engine.values import Obj, Sym, Value
+from ddplint.engine.values import Obj, Site, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at
 from ddplint.rules.wording import argument, receiver, written
@@ -39,6 +39,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 where = wrapped_at(wrapper, state.site), place(save.site, state.site)
                 model = receiver(state.site, "model")
                 cure = _cure(model, state.how, state.site in unwrapped or may_be_plain(wrapper))
+                cure += _then_load(programs, save, state.site)
                 details = ("Keys", f"{what} of the wrapper", *where, cure)
                 yield finding(SYMBOL, state.site, details, [save.site, *([wrapper.site] if wrapper.site else [])])
             for wrapper, case in _wrappers(save.content, 3):
@@ -46,6 +47,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 if path and not _unwrapped_out_of_sight(path, wrapper) and not _goes_back(program, programs, save):
                     where = wrapped_at(wrapper, save.site), place(save.site, save.site)
                     cure = _cure(written(argument(save.site, 0), "model"), "state_dict", may_be_plain(wrapper))
+                    cure += _then_load(programs, save, save.site)
                     others = [wrapper.site] if wrapper.site else []
                     details = ("The keys of what is saved", "the wrapper itself", *where, cure)
                     yield finding(SYMBOL, save.site, details, others)
@@ -53,8 +55,11 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
 
 def _cure(model: str, method: str, plain_too: bool) -> str:
     """What to write in place of the call; ``plain_too``: it has to hold for a model that is not wrapped, too."""
-    inner = f'getattr({model}, "module", {model})' if plain_too else f"{model}.module"
-    return f"{'Save' if method == 'state_dict' else 'Go over'} {inner}.{method}()"
+    return f"{'Save' if method == 'state_dict' else 'Go over'} {_inner(model, plain_too)}.{method}()"
+
+
+def _inner(model: str, plain_too: bool) -> str:
+    return f'getattr({model}, "module", {model})' if plain_too else f"{model}.module"
 
 
 _OF_TENSORS = ("torch.save", "safetensors", "pickle.dump", "dill.dump", "joblib.dump")
@@ -124,19 +129,35 @@ def _goes_back(program: Program, programs: Sequence[Program], save: facts.Save) 
         writer = save.site.module.path
         if any(prefixes.belong_together(project, read.reader, path) for path in (program.trace.entry, writer)):
             return True
+    # the same call into the plain model as well: it depends on the launch whether the keys match
+    return any(
+        not any(_plain_twin(twin, load, source) for twin in other.trace.of(facts.LoadInto))
+        for other, load, source in _loads_into_wrapper(programs, save, entries)
+    )
+
+
+def _loads_into_wrapper(
+    programs: Sequence[Program], save: facts.Save, entries: frozenset[str] | None
+) -> Iterator[tuple[Program, facts.LoadInto, facts.Load]]:
+    """Where the file is read into a wrapper, with the read."""
     for other in programs:
-        into = list(other.trace.of(facts.LoadInto))
-        for load in into:
+        for load in other.trace.of(facts.LoadInto):
             if load.module.kind != "ddp":
                 continue
             if entries is not None and load.entry is not None and load.entry not in (entries or {""}):
                 continue
             for source in load.made_of:
                 if isinstance(source, facts.Load) and may_be_one_file(source.file, save.file):
-                    # the same call into the plain model as well: it depends on the launch whether the keys match
-                    if not any(_plain_twin(twin, load, source) for twin in into):
-                        return True
-    return False
+                    yield other, load, source
+
+
+def _then_load(programs: Sequence[Program], save: facts.Save, seen_from: Site) -> str:
+    """What else is to be written, where the file is read into the wrapper again, which wants the prefix."""
+    load = next((load for _, load, _ in _loads_into_wrapper(programs, save, _entries(save.content))), None)
+    if load is None:
+        return ""
+    inner = _inner(receiver(load.site, "model"), plain_too=True)
+    return f", and load it into {inner} at {place(load.site, seen_from)}"
 
 
 def _plain_twin(twin: facts.LoadInto, load: facts.LoadInto, source: facts.Load) -> bool:
