@@ -73,6 +73,11 @@ for step, (inputs, targets) in enumerate(loader):
         optimizer.zero_grad()
 """
 PAIR = "    nn.functional.mse_loss(net(inputs.to(device)), targets.to(device)).backward()\n"
+LATE = """\
+    loss = nn.functional.mse_loss(net(inputs.to(device)), targets.to(device))
+    with contextlib.nullcontext() if (step + 1) % 4 == 0 else net.no_sync():
+        loss.backward()
+"""
 
 
 def _under_no_sync(statement: str) -> str:
@@ -315,6 +320,13 @@ CURES = {
         "each micro-batch under 'with contextlib.nullcontext() if last else net.no_sync():', where last is true for",
         "import contextlib\n" + HEAD + SETUP + SHARED + MODEL + ACCUMULATE,
         PAIR,
+        _under_no_sync("with contextlib.nullcontext() if last else net.no_sync():"),
+    ),
+    "accumulation whose no_sync comes too late": Cure(
+        SYNC,
+        "no_sync() misses the wrapper's forward at line 18, and the forward decides: every micro-batch",
+        "import contextlib\n" + HEAD + SETUP + SHARED + MODEL + ACCUMULATE.replace(PAIR, LATE),
+        LATE,
         _under_no_sync("with contextlib.nullcontext() if last else net.no_sync():"),
     ),
     "accumulation of what may be wrapped": Cure(

@@ -98,7 +98,7 @@ def _cure(program: Program, loader: Obj, site: Site, sampler: Obj | None) -> str
     """What to write, for the kind of data set and of sampler at hand."""
     rank, size = (f"{name_of(f'torch.distributed.{name}', site)}()" for name in ("get_rank", "get_world_size"))
     where = "" if program.surely_joins else f" where {name_of('torch.distributed.is_initialized', site)}()"
-    share = f"every {size}-th of {{}} from number {rank} on{{}}{where}"
+    share = f"every {size}-th of {{}} from number {rank} on, as many as on the other ranks{{}}{where}"
     if any(isinstance(a, Obj) and _is_iterable(a.cls) for a in loader.attrs.get("dataset", NONE).atoms()):
         return f"Let the __iter__ of its dataset give {share.format('the samples', '')}"
     if sampler is not None and isinstance(sampler.cls, Class):

@@ -136,14 +136,15 @@ def _cure(wrapper: Obj, forwards: list[facts.Forward], site: Site) -> str:
 
 
 def _misses(found: _Accumulation, region: Site, forwards: list[facts.Forward], wrapper: Obj) -> Finding:
-    forward = forwards[0]
+    forward = forwards[0].site
     details = (
-        "no_sync() misses a forward of the wrapper, and the forward decides: every micro-batch reduces the gradients",
-        f"{place(found.step.site, region)} (forward at {place(forward.site, region)})",
+        f"no_sync() misses the wrapper's forward at {place(forward, region)}, and the forward decides: "
+        "every micro-batch reduces the gradients",
+        place(found.step.site, region),
         wrapped_at(wrapper, region),
         _cure(wrapper, forwards, region),
     )
-    return finding(SYMBOL, region, details, [forward.site], branch=True)
+    return finding(SYMBOL, region, details, [forward], branch=True)
 
 
 def _around_backward_alone(program: Program, toggles: list[facts.Toggle], backward: facts.Backward) -> Site | None:
