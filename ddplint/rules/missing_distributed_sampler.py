@@ -140,7 +140,9 @@ def _pass_sampler(program: Program, loader: Obj, site: Site, sampler: Obj | None
     joins = list(program.trace.of(facts.Join))
     if joins and all(_comes_first(loader, join) for join in joins):
         said.append(f", make the loader behind {name_of('torch.distributed', site)}.init_process_group")
-    return f"{''.join(said)}, and call set_epoch(epoch) on it in each epoch"
+    if literal is not False:
+        said.append(", and call set_epoch(epoch) on it in each epoch")
+    return "".join(said)
 
 
 def _comes_first(loader: Obj, join: facts.Join) -> bool:

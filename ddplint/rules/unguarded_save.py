@@ -13,7 +13,7 @@ from ddplint.engine.questions import Program, first_of_arms, places_to_report
 from ddplint.engine.values import UNSEEN, Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
-from ddplint.rules.wording import name_of
+from ddplint.rules.wording import is_statement, name_of
 
 SYMBOL = "ddp-unguarded-save"
 _ASKS_FOR_FILES = re.compile(r"exists|is_?file|is_?dir|^builtins\.(?:all|any)\(")
@@ -117,7 +117,7 @@ def _joined(program: Program, save: facts.Save) -> bool | None:
 
 def _cure(site: Site, writes: list[_Write], places: str) -> str:
     """What to write, and where."""
-    inside = any(_trains_in(write.program, write.save, site) for write in writes)
+    inside = any(_is_for_all(write.program, write.save, site) for write in writes)
     test = _rank_test(writes[0].save.site if inside else site, writes)
     if inside:
         these = "writes" if len(writes) > 1 else "write"
@@ -139,11 +139,13 @@ def _rank_test(site: Site, writes: list[_Write]) -> str:
     return f"'if {get_rank}() == 0:'"
 
 
-def _trains_in(program: Program, save: facts.Save, site: Site) -> bool:
-    """Whether the call at ``site``, one of those that lead to the write, also leads to what all ranks do together."""
-    route = (*save.chain[: save.chain.index(site)], site) if site in save.chain else ()
+def _is_for_all(program: Program, save: facts.Save, site: Site) -> bool:
+    """Whether every rank needs the call at ``site``, one of those that lead to the write: for what it gives or does."""
+    if site not in save.chain:
+        return False
+    route = (*save.chain[: save.chain.index(site)], site)
     together = (facts.Wrap, facts.Backward, facts.Collective, facts.Join)
-    return bool(route) and any(
+    return not is_statement(site) or any(
         isinstance(event, together) and event.chain[: len(route)] == route for event in program.trace.events
     )
 

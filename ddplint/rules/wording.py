@@ -19,6 +19,8 @@ def written(node: ast.AST | None, otherwise: str) -> str:
     if node is None or not _is_plain(node):
         return otherwise
     text = ast.unparse(node)
+    if '"' not in text:
+        text = text.replace("'", '"')  # a message puts what to write between single quotes
     return text if len(text) <= _LONGEST else otherwise
 
 
@@ -128,6 +130,11 @@ def _wrapped_as(name: ast.Name, site: Site) -> ast.expr | None:
 
 def _last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def is_statement(site: Site) -> bool:
+    """Whether the call at ``site`` stands for itself, so that nothing needs what it gives."""
+    return any(isinstance(node, ast.Expr) and node.value is site.node for node in ast.walk(site.module.tree))
 
 
 def name_of(dotted: str, site: Site) -> str:

@@ -39,15 +39,16 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 where = wrapped_at(wrapper, state.site), place(save.site, state.site)
                 model = receiver(state.site, "model")
                 cure = _cure(model, state.how, state.site in unwrapped or may_be_plain(wrapper))
-                cure += _then_load(programs, save, state.site)
+                cure += _then_load(programs, save, model, state.site)
                 details = ("Keys", f"{what} of the wrapper", *where, cure)
                 yield finding(SYMBOL, state.site, details, [save.site, *([wrapper.site] if wrapper.site else [])])
             for wrapper, case in _wrappers(save.content, 3):
                 path = conjoin(conjoin(save.path, wrapper.path), (case,))
                 if path and not _unwrapped_out_of_sight(path, wrapper) and not _goes_back(program, programs, save):
                     where = wrapped_at(wrapper, save.site), place(save.site, save.site)
-                    cure = _cure(written(argument(save.site, 0), "model"), "state_dict", may_be_plain(wrapper))
-                    cure += _then_load(programs, save, save.site)
+                    model = written(argument(save.site, 0), "model")
+                    cure = _cure(model, "state_dict", may_be_plain(wrapper))
+                    cure += _then_load(programs, save, model, save.site)
                     others = [wrapper.site] if wrapper.site else []
                     details = ("The keys of what is saved", "the wrapper itself", *where, cure)
                     yield finding(SYMBOL, save.site, details, others)
@@ -151,11 +152,12 @@ def _loads_into_wrapper(
                     yield other, load, source
 
 
-def _then_load(programs: Sequence[Program], save: facts.Save, seen_from: Site) -> str:
+def _then_load(programs: Sequence[Program], save: facts.Save, model: str, seen_from: Site) -> str:
     """What else is to be written, where the file is read into the wrapper again, which wants the prefix."""
-    load = next((load for _, load, _ in _loads_into_wrapper(programs, save, _entries(save.content))), None)
-    if load is None:
+    loads = [load for _, load, _ in _loads_into_wrapper(programs, save, _entries(save.content))]
+    if not loads:
         return ""
+    load = next((load for load in loads if receiver(load.site, "model") == model), loads[0])
     inner = _inner(receiver(load.site, "model"), plain_too=True)
     return f", and load it into {inner} at {place(load.site, seen_from)}"
 
