@@ -34,6 +34,9 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 continue
             if not program.on_many_ranks(training.backward, training.path):
                 continue
+            passes = [each for each in program.trace.of(facts.Iterate) if each.loader is loader]
+            if passes and not any(program.on_many_ranks(each) for each in passes):
+                continue  # one rank alone goes through it
             order = _order_without_ranks(program, loader, training.path)
             if order is None:
                 continue
