@@ -23,7 +23,7 @@ _MOST_CANDIDATES = 64
 _KEPT_PROGRAMS = 24
 """Of those that wrap, and so hold on to all that was seen in them."""
 _MOST_READERS = 3
-_MOST_WORK = 16_000
+_MOST_WORK = 12_000
 """Statements of all programs that are run for one file."""
 
 _CONSTRUCTS = (
