@@ -70,23 +70,21 @@ class Arguments:
 
 def arguments(m: Machine, node: ast.Call) -> Arguments:
     """What a call passes, its expressions evaluated from left to right."""
-    from ddplint.engine.expressions import evaluate
-
     found = Arguments()
     for argument in node.args:
         if isinstance(argument, ast.Starred):
-            value = evaluate(m, argument.value)
+            value = m.evaluate(argument.value)
             known = exact_elements(value)
             if known is None or found.rest:
                 found.rest.append(value)
             else:
                 found.positional += known
         elif found.rest:
-            found.rest.append(evaluate(m, argument))
+            found.rest.append(m.evaluate(argument))
         else:
-            found.positional.append(evaluate(m, argument))
+            found.positional.append(m.evaluate(argument))
     for keyword in node.keywords:
-        value = evaluate(m, keyword.value)
+        value = m.evaluate(keyword.value)
         if keyword.arg is not None:
             found.keywords[keyword.arg] = value
             continue
@@ -134,12 +132,12 @@ def spread(m: Machine, value: Value, into: Obj) -> list[Value]:
 
 def invoke(m: Machine, node: ast.Call) -> Value:
     """What a call expression gives."""
-    from ddplint.engine.expressions import attribute, evaluate
+    from ddplint.engine.expressions import attribute
 
     if isinstance(node.func, ast.Attribute):
-        callee = attribute(m, evaluate(m, node.func.value), node.func.attr, node)
+        callee = attribute(m, m.evaluate(node.func.value), node.func.attr, node)
     else:
-        callee = evaluate(m, node.func)
+        callee = m.evaluate(node.func)
     return apply(m, callee, arguments(m, node), node)
 
 
@@ -379,12 +377,10 @@ def _behind_stars(m: Machine, name: str, args: Arguments) -> Value | None:
 
 def instantiate_class_body(m: Machine, node: ast.ClassDef) -> Value:
     """The class a class statement makes; its body is run here."""
-    from ddplint.engine.expressions import evaluate
-
     frame = m.frame
-    bases = tuple(evaluate(m, base.value if isinstance(base, ast.Starred) else base) for base in node.bases)
-    keywords = {k.arg: evaluate(m, k.value) for k in node.keywords if k.arg}
-    decorators = tuple(evaluate(m, d) for d in node.decorator_list)
+    bases = tuple(m.evaluate(base.value if isinstance(base, ast.Starred) else base) for base in node.bases)
+    keywords = {k.arg: m.evaluate(k.value) for k in node.keywords if k.arg}
+    decorators = tuple(m.evaluate(d) for d in node.decorator_list)
     attrs: dict[str, Value] = {}
     cls = Class(node, frame.home, bases, attrs, keywords, decorators)
     m.frames.append(Frame(frame.home, (*frame.scopes, attrs), None, frame.chain, owner=cls))

@@ -90,7 +90,7 @@ def evaluate(m: Machine, node: ast.expr) -> Value:
         case ast.Name(name):
             return lookup(m, name)
         case ast.Attribute():
-            return attribute(m, evaluate(m, node.value), node.attr, node)
+            return attribute(m, m.evaluate(node.value), node.attr, node)
         case ast.Call():
             return invoke(m, node)
         case ast.Tuple(elements) | ast.List(elements) | ast.Set(elements):
@@ -104,7 +104,7 @@ def evaluate(m: Machine, node: ast.expr) -> Value:
         case ast.UnaryOp():
             return _unary(m, node)
         case ast.BinOp():
-            return binary(m, node.op, evaluate(m, node.left), evaluate(m, node.right))
+            return binary(m, node.op, m.evaluate(node.left), m.evaluate(node.right))
         case ast.Compare():
             return _compare(m, node)
         case ast.IfExp():
@@ -116,18 +116,18 @@ def evaluate(m: Machine, node: ast.expr) -> Value:
         case ast.JoinedStr(values):
             return _joined(m, values)
         case ast.NamedExpr():
-            value = evaluate(m, node.value)
+            value = m.evaluate(node.value)
             assign(m, node.target, value)
             return value
         case ast.Starred():
-            return evaluate(m, node.value)
+            return m.evaluate(node.value)
         case ast.Await():
-            return evaluate(m, node.value)
+            return m.evaluate(node.value)
         case ast.Yield():
-            value = evaluate(m, node.value) if node.value is not None else NONE
+            value = m.evaluate(node.value) if node.value is not None else NONE
             return _yield(m, value)
         case ast.YieldFrom():
-            source = evaluate(m, node.value)
+            source = m.evaluate(node.value)
             iterate(m, node, node.value, source, lambda element: _yield(m, element))
             return NONE
         case _:
@@ -180,7 +180,7 @@ def assign(m: Machine, target: ast.expr, value: Value) -> None:
             else:
                 m.write(frame.names, name, value)
         case ast.Attribute():
-            _set_attribute(m, evaluate(m, target.value), target.attr, value, target)
+            _set_attribute(m, m.evaluate(target.value), target.attr, value, target)
         case ast.Subscript():
             _set_item(m, target, value)
         case ast.Tuple(elements) | ast.List(elements):
@@ -233,8 +233,8 @@ def _unset(m: Machine, thing: Obj, name: str) -> Value | None:
 
 
 def _set_item(m: Machine, target: ast.Subscript, value: Value) -> None:
-    base = evaluate(m, target.value)
-    index = evaluate(m, target.slice) if not isinstance(target.slice, ast.Slice) else one(Sym("slice", opaque=False))
+    base = m.evaluate(target.value)
+    index = m.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else one(Sym("slice", opaque=False))
     for atom in base.within(m.path).atoms():
         if isinstance(atom, Obj):
             set_element(m, atom, index, value)
@@ -281,11 +281,11 @@ def _sequence(m: Machine, node: ast.expr, elements: list[ast.expr]) -> Value:
         elements = elements[:_LARGEST]
     for element in elements:
         if isinstance(element, ast.Starred):
-            for value in spread(m, evaluate(m, element.value), made):
+            for value in spread(m, m.evaluate(element.value), made):
                 made.attrs[element_name(number)] = value
                 number += 1
             continue
-        made.attrs[element_name(number)] = evaluate(m, element)
+        made.attrs[element_name(number)] = m.evaluate(element)
         number += 1
     return one(made)
 
@@ -297,11 +297,11 @@ def _dict(m: Machine, node: ast.Dict) -> Value:
         made.notes["loose"] = True
         pairs = pairs[:_LARGEST]
     for key, value in pairs:
-        content = evaluate(m, value)
+        content = m.evaluate(value)
         if key is None:
             merge_dict(m, made, content)
         else:
-            set_element(m, made, evaluate(m, key), content)
+            set_element(m, made, m.evaluate(key), content)
     return one(made)
 
 
@@ -330,9 +330,9 @@ def merge_dict(m: Machine, made: Obj, content: Value) -> None:
 
 
 def _subscript(m: Machine, node: ast.Subscript) -> Value:
-    base = evaluate(m, node.value)
+    base = m.evaluate(node.value)
     if isinstance(node.slice, ast.Slice):
-        bounds = [evaluate(m, part) for part in (node.slice.lower, node.slice.upper, node.slice.step) if part]
+        bounds = [m.evaluate(part) for part in (node.slice.lower, node.slice.upper, node.slice.step) if part]
         if any(isinstance(atom, Class | Lib) for atom in base.atoms()):
             return base
         literal = base.constant()
@@ -346,7 +346,7 @@ def _subscript(m: Machine, node: ast.Subscript) -> Value:
         if same and not sliced.ranked:
             return base
         return one(Sym(sliced.text, sliced.ranked, sliced.counter, sliced.opaque, kept))
-    index = evaluate(m, node.slice)
+    index = m.evaluate(node.slice)
     if any(isinstance(atom, Class | Func) for atom in base.atoms()):
         return base
     return item(m, base, index)
@@ -365,7 +365,7 @@ def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice
     """A slice between literals of a list that is known one by one."""
     elements = exact_elements(base)
     ends = [
-        evaluate(m, part).constant() if part is not None else None for part in (bounds.lower, bounds.upper, bounds.step)
+        m.evaluate(part).constant() if part is not None else None for part in (bounds.lower, bounds.upper, bounds.step)
     ]
     if (
         not elements
@@ -855,7 +855,7 @@ def _explodes(op: ast.operator, left: Any, right: Any) -> bool:
 
 
 def _unary(m: Machine, node: ast.UnaryOp) -> Value:
-    value = evaluate(m, node.operand)
+    value = m.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
         yes, no = split(value)
         return boolean(no, yes)
@@ -869,7 +869,7 @@ def _boolop(m: Machine, node: ast.BoolOp) -> Value:
     results: list[Value] = []
 
     def step(number: int) -> None:
-        value = evaluate(m, node.values[number])
+        value = m.evaluate(node.values[number])
         if number == len(node.values) - 1:
             results.append(under(value, relative(m.path, before)))
             return
@@ -898,7 +898,7 @@ def _ifexp(m: Machine, node: ast.IfExp) -> Value:
     results: list[Value] = []
 
     def arm(expression: ast.expr, assumed: Path, holds: bool) -> Callable[[], None]:
-        return narrowed(m, node.test, holds, lambda: results.append(under(evaluate(m, expression), assumed)))
+        return narrowed(m, node.test, holds, lambda: results.append(under(m.evaluate(expression), assumed)))
 
     before = m.path
     m.fork([(yes, arm(node.body, yes, True)), (no, arm(node.orelse, no, False))])
@@ -919,7 +919,7 @@ def narrowed(m: Machine, node: ast.expr, holds: bool, run: Callable[[], None]) -
             def passes(atom: Atom) -> bool | None:
                 return library.has(atom, name)
         case ast.Call(func=ast.Name(id="isinstance"), args=[thing, cls]):
-            wanted = library.classes(evaluate(m, cls))
+            wanted = library.classes(m.evaluate(cls))
 
             def passes(atom: Atom) -> bool | None:
                 answers = [library.is_instance(atom, one) for one in wanted]
@@ -995,14 +995,14 @@ def test(m: Machine, node: ast.expr) -> tuple[Path, Path]:
             yes, no = test(m, operand)
             return no, yes
         case _:
-            return split(evaluate(m, node))
+            return split(m.evaluate(node))
 
 
 def _compare(m: Machine, node: ast.Compare) -> Value:
-    left = evaluate(m, node.left)
+    left = m.evaluate(node.left)
     result: Value | None = None
     for op, comparator in zip(node.ops, node.comparators, strict=True):
-        right = evaluate(m, comparator)
+        right = m.evaluate(comparator)
         answer = _compare_values(m, op, left, right)
         if result is None:
             result = answer
@@ -1144,7 +1144,7 @@ def _contained(m: Machine, left: Atom, right: Obj) -> tuple[Path, Path]:
 def _joined(m: Machine, values: list[ast.expr]) -> Value:
     parts = []
     for value in values:
-        parts.append(evaluate(m, value.value if isinstance(value, ast.FormattedValue) else value))
+        parts.append(m.evaluate(value.value if isinstance(value, ast.FormattedValue) else value))
     literals = [part.constant() for part in parts]
     if all(literal is not ... for literal in literals):
         text = "".join(str(literal) for literal in literals)
@@ -1163,15 +1163,15 @@ def function(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lamb
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args]
     for parameter, default in zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=True):
-        defaults[parameter.arg] = evaluate(m, default)
+        defaults[parameter.arg] = m.evaluate(default)
     for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if keyword_default is not None:
-            defaults[parameter.arg] = evaluate(m, keyword_default)
+            defaults[parameter.arg] = m.evaluate(keyword_default)
     scopes = frame.scopes
     owner = frame.owner if frame.owner is not None and frame.func is None else None
     if owner is not None:
         scopes = scopes[:-1]  # a class body is no scope for its methods
-    decorators = () if isinstance(node, ast.Lambda) else tuple(evaluate(m, d) for d in node.decorator_list)
+    decorators = () if isinstance(node, ast.Lambda) else tuple(m.evaluate(d) for d in node.decorator_list)
     made = Func(node, frame.home, scopes, defaults, owner, decorators)
     value = one(made)
     for number, decorator in reversed(list(enumerate(decorators))):
@@ -1208,18 +1208,18 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         nonlocal exact
         if number == len(node.generators):
             if isinstance(node, ast.DictComp):
-                key = evaluate(m, node.key)
+                key = m.evaluate(node.key)
                 if key.constant() is ...:
                     exact = False
-                set_element(m, made, key, evaluate(m, node.value))
+                set_element(m, made, key, m.evaluate(node.value))
             else:
-                value = evaluate(m, node.elt)
+                value = m.evaluate(node.elt)
                 before = made.attrs.get("*")
                 m.write(made.attrs, "*", union([before, value]) if before is not None else value)
             return
         generator = node.generators[number]
         frame.scopes = old if number == 0 else (*old, names)
-        source = evaluate(m, generator.iter)
+        source = m.evaluate(generator.iter)
         frame.scopes = (*old, names)
 
         def body(element: Value) -> None:
@@ -1251,7 +1251,7 @@ def pattern(m: Machine, node: ast.pattern, subject: Value) -> tuple[Path, Path, 
     """When a ``case`` pattern matches, when not, and what it binds."""
     match node:
         case ast.MatchValue(value):
-            yes, no = split(_compare_values(m, ast.Eq(), subject, evaluate(m, value)))
+            yes, no = split(_compare_values(m, ast.Eq(), subject, m.evaluate(value)))
             return yes, no, {}
         case ast.MatchSingleton(value):
             yes, no = split(_compare_values(m, ast.Is(), subject, const(value)))

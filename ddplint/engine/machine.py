@@ -45,6 +45,10 @@ _MOST_EVENTS = 8_000
 T = TypeVar("T")
 
 
+Evaluate = Callable[["Machine", ast.expr], Value]
+Execute = Callable[["Machine", ast.stmt], None]
+
+
 class OutOfBudgetError(Exception):
     """The program is larger than is followed."""
 
@@ -87,8 +91,10 @@ class Around:
 class Machine:
     """One run of one program."""
 
-    def __init__(self, project: Project, entry: str) -> None:
+    def __init__(self, project: Project, entry: str, evaluate: Evaluate, execute: Execute) -> None:
         self.project = project
+        self._evaluate = evaluate
+        self._execute = execute
         self.trace = facts.Trace(entry)
         self.path: Path = ALWAYS
         self.frames: list[Frame] = []
@@ -411,9 +417,7 @@ class Machine:
         self.frames.append(frame)
         try:
             if isinstance(func.node, ast.Lambda):
-                from ddplint.engine.expressions import evaluate
-
-                frame.returns.append((self.path, evaluate(self, func.node.body)))
+                frame.returns.append((self.path, self.evaluate(func.node.body)))
             else:
                 self.block(func.node.body)
                 if self.path:
@@ -557,10 +561,12 @@ class Machine:
 
     # -------------------------------------------------------------- statements
 
+    def evaluate(self, node: ast.expr) -> Value:
+        """What an expression can be on the present path."""
+        return self._evaluate(self, node)
+
     def block(self, statements: Sequence[ast.stmt]) -> None:
         """Run statements until the path ends."""
-        from ddplint.engine.statements import execute
-
         for statement in statements:
             if not self.path:
                 return
@@ -568,7 +574,7 @@ class Machine:
             if self.work.statements > (_MOST_STATEMENTS if self.wraps else _MOST_BEFORE_WRAP):
                 self.trace.complete = False
                 raise OutOfBudgetError
-            execute(self, statement)
+            self._execute(self, statement)
 
 
 def _given_names(name: str) -> dict[str, Value]:

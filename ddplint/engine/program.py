@@ -10,10 +10,11 @@ from contextlib import contextmanager
 
 from ddplint.engine.calls import Arguments, apply, call_function
 from ddplint.engine.conditions import ALWAYS
-from ddplint.engine.expressions import method
+from ddplint.engine.expressions import evaluate, method
 from ddplint.engine.facts import Trace
 from ddplint.engine.interest import Interest, names_in
 from ddplint.engine.machine import Frame, Machine, OutOfBudgetError, bound_names
+from ddplint.engine.statements import execute
 from ddplint.engine.values import Class, Func, ModuleRef, Obj, one
 from ddplint.project import Project
 
@@ -26,7 +27,7 @@ def run(project: Project, entry: str) -> Trace:
     A function of that file that nothing in the project calls is taken as called, with arguments nobody knows. Of a
     program that wraps nothing no event is kept: nothing follows from it.
     """
-    machine = Machine(project, entry)
+    machine = Machine(project, entry, evaluate, execute)
     with _deep(), _without_collection():
         try:
             ref = machine.main(entry)

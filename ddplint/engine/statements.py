@@ -9,7 +9,7 @@ from typing import cast
 from ddplint.engine import facts
 from ddplint.engine.calls import enter, instantiate_class_body, iterate
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact, simplify
-from ddplint.engine.expressions import assign, binary, evaluate, function, imported, narrowed, pattern, test
+from ddplint.engine.expressions import assign, binary, function, imported, narrowed, pattern, test
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Const, Obj, Sym, Value, one, union
 
@@ -21,23 +21,23 @@ def execute(m: Machine, node: ast.stmt) -> None:
     """Run one statement."""
     match node:
         case ast.Expr():
-            evaluate(m, node.value)
+            m.evaluate(node.value)
         case ast.Assign(
             targets=[ast.Name(id=name) as counter],
             value=ast.BinOp(left=ast.Name(id=other), op=op, right=ast.Constant(value=int() | float()) as more),
         ) if name == other:
             _augment(m, ast.copy_location(ast.AugAssign(counter, op, more), node))
         case ast.Assign():
-            value = evaluate(m, node.value)
+            value = m.evaluate(node.value)
             for target in node.targets:
                 assign(m, target, value)
         case ast.AnnAssign():
             if node.value is not None:
-                assign(m, node.target, evaluate(m, node.value))
+                assign(m, node.target, m.evaluate(node.value))
         case ast.AugAssign():
             _augment(m, node)
         case ast.Return():
-            value = evaluate(m, node.value) if node.value is not None else NONE
+            value = m.evaluate(node.value) if node.value is not None else NONE
             if len(m.loops) > m.frame.loops:
                 m.record(facts.Leave, node, statement="return", loop=m.loops[-1])
             m.ret(value)
@@ -67,7 +67,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
             m.frame.nonlocals.update(node.names)
         case ast.Raise():
             if node.exc is not None:
-                evaluate(m, node.exc)
+                m.evaluate(node.exc)
             m.die()
         case ast.Break():
             m.leave(node, "break")
@@ -83,7 +83,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
         case ast.Delete():
             for target in node.targets:
                 if isinstance(target, ast.Subscript):
-                    evaluate(m, target.value)
+                    m.evaluate(target.value)
         case _ if isinstance(node, getattr(ast, "TryStar", ())):
             _try(m, cast("ast.Try", node))  # its fields are the same
         case _:
@@ -116,8 +116,8 @@ def _ranks_of(path: Path) -> Path:
 
 def _augment(m: Machine, node: ast.AugAssign) -> None:
     load = _as_load(node.target)
-    old = evaluate(m, load)
-    more = evaluate(m, node.value)
+    old = m.evaluate(load)
+    more = m.evaluate(node.value)
     grown = [atom for atom in old.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
     if grown and isinstance(node.op, ast.Add):
         for thing in grown:
@@ -166,7 +166,7 @@ def _as_load(node: ast.expr) -> ast.expr:
 
 
 def _for(m: Machine, node: ast.For | ast.AsyncFor) -> None:
-    value = evaluate(m, node.iter)
+    value = m.evaluate(node.iter)
 
     def body(element: Value) -> None:
         assign(m, node.target, element)
@@ -204,7 +204,7 @@ def _with(m: Machine, items: list[ast.withitem], body: list[ast.stmt]) -> None:
         m.block(body)
         return
     item = items[0]
-    value = evaluate(m, item.context_expr)
+    value = m.evaluate(item.context_expr)
 
     def rest(entered: Value) -> None:
         if item.optional_vars is not None:
@@ -269,7 +269,7 @@ def _has_all_attributes(m: Machine, body: list[ast.stmt]) -> bool:
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
-                atoms = evaluate(m, node.value).within(m.path).atoms()
+                atoms = m.evaluate(node.value).within(m.path).atoms()
                 if not all(library.has(atom, node.attr) is True for atom in atoms):
                     return False
                 asked += 1
@@ -288,7 +288,7 @@ def _class(m: Machine, node: ast.ClassDef) -> None:
 
 
 def _match(m: Machine, node: ast.Match) -> None:
-    subject = evaluate(m, node.subject)
+    subject = m.evaluate(node.subject)
     remaining: Path = ALWAYS
     arms: list[tuple[Path, Callable[[], None]]] = []
     for case in node.cases:
