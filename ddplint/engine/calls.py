@@ -132,7 +132,7 @@ def spread(m: Machine, value: Value, into: Obj) -> list[Value]:
 
 def invoke(m: Machine, node: ast.Call) -> Value:
     """What a call expression gives."""
-    from ddplint.engine.expressions import attribute
+    from ddplint.engine.attributes import attribute
 
     if isinstance(node.func, ast.Attribute):
         callee = attribute(m, m.evaluate(node.func.value), node.func.attr, node)
@@ -151,7 +151,7 @@ def apply(m: Machine, callee: Value, args: Arguments, node: ast.AST | None) -> V
 
 def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Value:
     from ddplint.engine import library
-    from ddplint.engine.expressions import method
+    from ddplint.engine.attributes import method
 
     match atom:
         case Func():
@@ -326,7 +326,7 @@ def bind_parameters(m: Machine, func: Func, args: Arguments) -> dict[str, Value]
         for name, value in more.items():
             options.attrs[f"[{name!r}]"] = value
         if args.more:
-            from ddplint.engine.expressions import merge_dict
+            from ddplint.engine.elements import merge_dict
 
             for value in args.more:
                 merge_dict(m, options, value)
@@ -352,7 +352,7 @@ def unseen_parameter(func: Func, name: str) -> Value:
 
 
 def _behind_stars(m: Machine, name: str, args: Arguments) -> Value | None:
-    from ddplint.engine.expressions import attribute
+    from ddplint.engine.attributes import attribute
 
     for value in args.more:
         for atom in value.atoms():
@@ -413,7 +413,7 @@ def _is_record(cls: Class) -> bool:
 def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -> Value:
     """A new instance of a class of the project; its constructor is followed where that can show anything."""
     from ddplint.engine import library
-    from ddplint.engine.expressions import bind
+    from ddplint.engine.attributes import bind
 
     kind = library.kind_of(cls)
     made = m.new(kind, node, cls)
@@ -481,7 +481,7 @@ def iterate(m: Machine, node: ast.AST, where: ast.AST, value: Value, body: Calla
 
 
 def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callable[[Value], object]) -> Value:
-    from ddplint.engine.expressions import method
+    from ddplint.engine.attributes import method
 
     match atom:
         case Obj(kind="loader"):
@@ -515,7 +515,7 @@ def _own_iteration(
     m: Machine, node: ast.AST, where: ast.AST, thing: Obj, result: Value, body: Callable[[Value], object]
 ) -> None:
     """Go over what ``__iter__`` of a project's class gives; where that is the thing itself, over its ``__next__``."""
-    from ddplint.engine.expressions import method
+    from ddplint.engine.attributes import method
 
     if not any(atom is thing for atom in result.atoms()):
         iterate(m, node, where, result, body)
@@ -641,7 +641,7 @@ def draw(m: Machine, value: Value) -> Value:
 
 
 def _draw(m: Machine, atom: Atom) -> Value:
-    from ddplint.engine.expressions import method
+    from ddplint.engine.attributes import method
 
     match atom:
         case Obj(kind="loader"):
@@ -736,7 +736,7 @@ def enter(m: Machine, node: ast.expr, value: Value, rest: Callable[[Value], None
 
 def is_plain(atom: Atom) -> bool:
     """Whether a context manager is entered without running code of the project."""
-    from ddplint.engine.expressions import method
+    from ddplint.engine.attributes import method
 
     if isinstance(atom, Obj):
         if atom.kind == "generator":
@@ -789,7 +789,7 @@ def enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: lis
 
 
 def _enter_one(m: Machine, node: ast.expr, atom: Atom, rest: Callable[[Value], None]) -> Value:
-    from ddplint.engine.expressions import method
+    from ddplint.engine.attributes import method
 
     if isinstance(atom, Obj) and atom.kind == "generator":
         consumer = m.frame

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from ddplint.engine.attributes import method
 from ddplint.engine.calls import Arguments, apply, call_function
 from ddplint.engine.conditions import ALWAYS
-from ddplint.engine.expressions import evaluate, method
+from ddplint.engine.expressions import evaluate
 from ddplint.engine.facts import Trace
 from ddplint.engine.interest import Interest, names_in
 from ddplint.engine.machine import Frame, Machine, OutOfBudgetError, bound_names

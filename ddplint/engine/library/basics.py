@@ -255,7 +255,7 @@ def has(atom: Atom, name: str) -> bool | None:
 
 @handles("builtins.getattr")
 def _getattr(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    from ddplint.engine.expressions import attribute as read
+    from ddplint.engine.attributes import attribute as read
 
     if len(args.positional) < 2:
         return one(Sym("getattr"))

@@ -180,8 +180,8 @@ def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 @handles("builtins.iter")
 def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     """``iter(...)``; of a loader, the start of a pass over it; with a sentinel, what a function gives until then."""
+    from ddplint.engine.attributes import method as project_method
     from ddplint.engine.calls import apply
-    from ddplint.engine.expressions import method as project_method
 
     if len(args.positional) == 2:
         given = apply(m, args.positional[0], Arguments(), node)
@@ -259,8 +259,8 @@ def collected(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> V
 @handles("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "easydict.EasyDict",
           "ml_collections.ConfigDict")  # fmt: skip
 def _dict(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    from ddplint.engine.expressions import item as item_of
-    from ddplint.engine.expressions import merge_dict, set_element
+    from ddplint.engine.elements import item as item_of
+    from ddplint.engine.elements import merge_dict, set_element
 
     made = m.new("dict", node)
     if name == "collections.defaultdict":
@@ -302,7 +302,7 @@ def loose_list(m: Machine, node: ast.AST | None, values: list[Value]) -> Value:
 
 def dict_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of a dictionary."""
-    from ddplint.engine.expressions import element, merge_dict, set_element
+    from ddplint.engine.elements import element, merge_dict, set_element
 
     if name in ("get", "pop", "setdefault") and args.positional:
         index = args.positional[0]
@@ -366,7 +366,7 @@ def _key_value(name: str) -> Value:
 
 def list_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of a list, a tuple, a set or a deque."""
-    from ddplint.engine.expressions import element
+    from ddplint.engine.elements import element
 
     if name in ("append", "add", "appendleft", "insert", "extend", "update"):
         value = args.positional[-1] if args.positional else NONE

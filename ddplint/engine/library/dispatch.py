@@ -111,8 +111,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
 def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
     """A call of an object that a library made, or that derives from a library class."""
+    from ddplint.engine.attributes import method as project_method
     from ddplint.engine.calls import apply
-    from ddplint.engine.expressions import method as project_method
 
     match thing.kind:
         case "ddp" | "dp" | "module":

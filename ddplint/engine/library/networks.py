@@ -154,8 +154,8 @@ def hidden(m: Machine) -> bool:
 
 def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
     """A module is called; what comes out is made of what went in and of this very call."""
+    from ddplint.engine.attributes import method as project_method
     from ddplint.engine.calls import apply
-    from ddplint.engine.expressions import method as project_method
 
     grad = m.grad
     event = None

@@ -30,7 +30,7 @@ def thread_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
 
 def own_thread_method(m: Machine, me: Obj, name: str, node: ast.AST | None) -> Value | None:
     """A method that a project's thread has from ``threading.Thread``: ``start`` runs its ``run``; None for others."""
-    from ddplint.engine.expressions import method as project_method
+    from ddplint.engine.attributes import method as project_method
 
     if name not in ("start", "join") or not isinstance(me.cls, Class) or Lib(_THREAD) not in me.cls.mro():
         return None

@@ -1,0 +1,315 @@
+"""Lists, dictionaries and other containers: what a display makes, what an index gives and what is put in."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ddplint.engine import facts, library
+from ddplint.engine.attributes import attribute, method
+from ddplint.engine.calls import Arguments, apply, exact_elements, spread
+from ddplint.engine.conditions import Case, conjoin
+from ddplint.engine.machine import Machine
+from ddplint.engine.names import hints_rank
+from ddplint.engine.values import (
+    FOLDING_ERRORS,
+    Atom,
+    Class,
+    Const,
+    Func,
+    Lib,
+    Obj,
+    Ranked,
+    Sym,
+    Value,
+    blend,
+    const,
+    one,
+    under,
+    union,
+)
+
+_LARGEST = 100
+"""How many elements of a display are looked at."""
+
+
+def set_item(m: Machine, target: ast.Subscript, value: Value) -> None:
+    """``base[index] = value``."""
+    base = m.evaluate(target.value)
+    index = m.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else one(Sym("slice", opaque=False))
+    for atom in base.within(m.path).atoms():
+        if isinstance(atom, Obj):
+            set_element(m, atom, index, value)
+        elif isinstance(atom, Sym):
+            m.write(m.sym_attrs, f"{atom.text}[{index.key}]", value)
+    if index.per_rank and isinstance(target.value, ast.Name) and target.value.id in m.frame.names:
+        if all(isinstance(atom, Sym) for atom in base.atoms()):
+            # a tensor that each rank fills at places of its own
+            m.write(m.frame.names, target.value.id, one(blend("filled", [base, index])))
+
+
+def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
+    """``thing[index] = value`` for a container (or an instance with a ``__setitem__``)."""
+    literal = index.constant()
+    if literal is not ... and isinstance(literal, str | int):
+        m.write(thing.attrs, element_name(literal), value)
+        return
+    for key in index.taint:
+        if isinstance(key, facts.KeyOf) and all(key in atom.taint for atom in index.atoms()):
+            if key.state.how not in ("named_parameters", "named_buffers") or facts.PartOf(key.state) in value.taint:
+                thing.notes.setdefault("states", set()).add(key.state)
+    for atom in index.atoms():
+        # one of several known entries
+        if isinstance(atom, Const) and (entry := thing.attrs.get(element_name(atom.value))) is not None:
+            m.write(thing.attrs, element_name(atom.value), union([entry, value]))
+    old = thing.attrs.get("*")
+    m.write(thing.attrs, "*", union([old, value]) if old is not None else value)
+    thing.notes["loose"] = True
+    if index.per_rank:
+        thing.notes["per_rank_keys"] = True
+
+
+def element_name(literal: Any) -> str:
+    """The attribute under which a container keeps the element with this index or key."""
+    return f"[{literal!r}]"
+
+
+def sequence(m: Machine, node: ast.expr, elements: list[ast.expr]) -> Value:
+    """The tuple, list or set that a display makes."""
+    kind = "tuple" if isinstance(node, ast.Tuple) else "list" if isinstance(node, ast.List) else "set"
+    made = m.new(kind, node)
+    number = 0
+    if len(elements) > _LARGEST:
+        made.notes["loose"] = True
+        elements = elements[:_LARGEST]
+    for element in elements:
+        if isinstance(element, ast.Starred):
+            for value in spread(m, m.evaluate(element.value), made):
+                made.attrs[element_name(number)] = value
+                number += 1
+            continue
+        made.attrs[element_name(number)] = m.evaluate(element)
+        number += 1
+    return one(made)
+
+
+def dictionary(m: Machine, node: ast.Dict) -> Value:
+    """The dictionary that a display makes."""
+    made = m.new("dict", node)
+    pairs = list(zip(node.keys, node.values, strict=True))
+    if len(pairs) > _LARGEST:
+        made.notes["loose"] = True
+        pairs = pairs[:_LARGEST]
+    for key, value in pairs:
+        content = m.evaluate(value)
+        if key is None:
+            merge_dict(m, made, content)
+        else:
+            set_element(m, made, m.evaluate(key), content)
+    return one(made)
+
+
+def merge_dict(m: Machine, made: Obj, content: Value) -> None:
+    """Put the entries of ``content`` into the dictionary ``made``."""
+    for atom in content.within(m.path).atoms():
+        if isinstance(atom, Obj) and atom.kind in ("dict", "namespace", "instance"):
+            for name, value in list(atom.attrs.items()):
+                if name.startswith("[") or name == "*":
+                    m.write(made.attrs, name, value)
+                elif atom.kind == "namespace":
+                    m.write(made.attrs, element_name(name), value)
+            if atom.notes.get("loose") or atom.kind != "dict":
+                made.notes["loose"] = True
+            for state in atom.notes.get("states", ()):
+                made.notes.setdefault("states", set()).add(state)
+            if atom.kind == "namespace":
+                made.notes["namespace"] = atom
+        else:
+            old = made.attrs.get("*")
+            m.write(made.attrs, "*", union([old, one(atom)]) if old is not None else one(atom))
+            made.notes["loose"] = True
+            for part in atom.taint:
+                if isinstance(part, facts.StateDict):
+                    made.notes.setdefault("states", set()).add(part)
+
+
+def subscript(m: Machine, node: ast.Subscript) -> Value:
+    """``base[index]`` and ``base[from:to]``."""
+    base = m.evaluate(node.value)
+    if isinstance(node.slice, ast.Slice):
+        bounds = [m.evaluate(part) for part in (node.slice.lower, node.slice.upper, node.slice.step) if part]
+        if any(isinstance(atom, Class | Lib) for atom in base.atoms()):
+            return base
+        literal = base.constant()
+        if isinstance(literal, str | bytes | tuple):
+            return one(blend("slice", [base, *bounds]))
+        sliced = blend("slice", [base, *bounds])
+        kept = _own_share(sliced.made_of, any(bound.per_rank for bound in bounds))
+        if (part := _exact_slice(m, node, base, node.slice)) is not None:
+            return part
+        same = [atom for atom in base.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
+        if same and not sliced.ranked:
+            return base
+        return one(Sym(sliced.text, sliced.ranked, sliced.counter, sliced.opaque, kept))
+    index = m.evaluate(node.slice)
+    if any(isinstance(atom, Class | Func) for atom in base.atoms()):
+        return base
+    return item(m, base, index)
+
+
+def _own_share(made_of: frozenset[Any], by_rank: bool) -> frozenset[Any]:
+    """What a part of a value is made of; a batch of which each rank takes its own part is no longer the loader's."""
+    return frozenset(
+        part
+        for part in made_of
+        if not isinstance(part, facts.KeyOf) and not (by_rank and isinstance(part, Obj) and part.kind == "loader")
+    )
+
+
+def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:
+    """A slice between literals of a list that is known one by one."""
+    elements = exact_elements(base)
+    ends = [
+        m.evaluate(part).constant() if part is not None else None for part in (bounds.lower, bounds.upper, bounds.step)
+    ]
+    if (
+        not elements
+        or not all(end is None or (isinstance(end, int) and end is not True) for end in ends)
+        or ends[2] == 0
+    ):
+        return None
+    made = m.new(base.only.kind, node)  # type: ignore[union-attr]
+    for number, value in enumerate(elements[slice(*ends)]):
+        made.attrs[element_name(number)] = value
+    return one(made)
+
+
+def item(m: Machine, base: Value, index: Value) -> Value:
+    """``base[index]``."""
+    literal = index.constant()
+
+    def of(atom: Atom) -> Value:
+        match atom:
+            case Obj(kind="dict" | "list" | "tuple") if literal is ... and (known := _literals(index)):
+                return _element_of_each(m, atom, known)
+            case Obj(kind="dict" | "list" | "tuple" | "set" | "namespace"):
+                return element(m, atom, literal, index)
+            case Obj(kind="instance" | "module") if atom.cls is not None and isinstance(atom.cls, Class):
+                if (getter := method(atom, "__getitem__")) is not None:
+                    return apply(m, getter, Arguments([index]), None)
+                return element(m, atom, literal, index)
+            case Obj(kind="environ"):
+                return library.environment(m, literal)
+            case Obj(kind="loader"):
+                return one(Sym(f"{atom.key}[]", made_of=frozenset({atom})))
+            case Obj():
+                return element(m, atom, literal, index)
+            case Sym():
+                stored = m.sym_attrs.get(f"{atom.text}[{index.key}]")
+                if stored is not None:
+                    value = stored.within(m.path)
+                    if value.alternatives:
+                        return value
+                _look_up_by_key(m, atom, index)
+                hinted = isinstance(literal, str) and hints_rank(literal)
+                kept = _own_share(atom.made_of, index.per_rank)
+                return one(
+                    Sym(
+                        blend("item", [one(atom), index]).text,
+                        atom.ranked or index.per_rank or hinted,
+                        atom.counter,
+                        atom.opaque,
+                        kept,
+                    )
+                )
+            case Const(value):
+                if literal is not ...:
+                    try:
+                        return const(value[literal])
+                    except FOLDING_ERRORS:
+                        return one(Sym(f"item of {atom.key}", opaque=False))
+                return one(blend("item", [one(atom), index]))
+            case Ranked():
+                return one(Sym(f"item of {atom.key}", ranked=True))
+            case Class() | Lib():
+                return one(atom)
+            case _:
+                return one(blend("item", [one(atom), index]))
+
+    return m.choose(base, of)
+
+
+def _look_up_by_key(m: Machine, loaded: Sym, index: Value) -> None:
+    """Record that what a file holds goes into a wrapper, where it is looked up by the wrapper's own keys."""
+    if not any(isinstance(part, facts.Load) for part in loaded.made_of):
+        return
+    keys = [part for part in index.taint if isinstance(part, facts.KeyOf) and part.state.module.kind == "ddp"]
+    for key in sorted(keys, key=lambda part: part.state.index):
+        entry = library.entry_of_file(one(loaded))
+        m.record(facts.LoadInto, key.state.site, module=key.state.module, made_of=loaded.made_of, entry=entry)
+
+
+def _literals(index: Value) -> list[tuple[Case, Any]] | None:
+    """The literals that an index is, each with its case, where it is a literal on every rank."""
+    found: list[tuple[Case, Any]] = []
+    for case, atom in index.alternatives:
+        if isinstance(atom, Const):
+            found.append((case, atom.value))
+        elif isinstance(atom, Ranked):
+            for value in dict.fromkeys(atom.values):
+                mask = sum(1 << rank for rank, other in enumerate(atom.values) if other == value)
+                if (both := case.both(Case(mask))) is not None:
+                    found.append((both, value))
+        else:
+            return None
+    return found
+
+
+def _element_of_each(m: Machine, thing: Obj, known: list[tuple[Case, Any]]) -> Value:
+    """What ranks find in a container that look under literals of their own."""
+    found = []
+    for case, literal in known:
+        if path := conjoin(m.path, (case,)):
+            before, m.path = m.path, path
+            found.append(under(element(m, thing, literal, const(literal)), (case,)))
+            m.path = before
+    return union(found)
+
+
+def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
+    """An element of a container."""
+    found: list[Value] = []
+    if literal is not ... and isinstance(literal, str | int | type(None)):
+        if isinstance(literal, int) and literal < 0 and not thing.notes.get("loose"):
+            literal += sum(1 for name in thing.attrs if name.startswith("["))
+        if (exact := thing.attrs.get(element_name(literal))) is not None:
+            value = exact.within(m.path)
+            if value.alternatives:
+                return value
+        if thing.kind == "namespace" and isinstance(literal, str):
+            return attribute(m, one(thing), literal, None)
+        if (namespace := thing.notes.get("namespace")) is not None and isinstance(literal, str):
+            return attribute(m, one(namespace), literal, None)
+    else:
+        found += [value for name, value in thing.attrs.items() if name.startswith("[")]
+    if "*" in thing.attrs:
+        found.append(thing.attrs["*"])
+    hinted = isinstance(literal, str) and hints_rank(literal)
+    if found:
+        value = union(found).within(m.path)
+        if value.alternatives:
+            # which of the entries this is cannot be seen, and its name speaks of ranks
+            return one(Sym(f"{thing.key}[{index.key}]", ranked=True, made_of=value.taint)) if hinted else value
+    if (factory := thing.notes.get("factory")) is not None:
+        value = apply(m, one(factory), Arguments(), None)
+        set_element(m, thing, index, value)
+        return value
+    states = thing.notes.get("states", ())
+    return one(
+        Sym(
+            f"{thing.key}[{index.key}]",
+            ranked=index.per_rank or hinted,
+            opaque=True,
+            made_of=frozenset(facts.PartOf(state) for state in states),
+        )
+    )
