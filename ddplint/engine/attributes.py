@@ -7,7 +7,6 @@ from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.calls import Arguments, apply
-from ddplint.engine.elements import element_name
 from ddplint.engine.importing import module_member
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import canonical, hints_rank
@@ -27,6 +26,7 @@ from ddplint.engine.values import (
     Value,
     blend,
     const,
+    element_name,
     one,
     union,
 )

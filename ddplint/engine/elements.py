@@ -24,6 +24,7 @@ from ddplint.engine.values import (
     Value,
     blend,
     const,
+    element_name,
     one,
     under,
     union,
@@ -67,11 +68,6 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
     thing.notes["loose"] = True
     if index.per_rank:
         thing.notes["per_rank_keys"] = True
-
-
-def element_name(literal: Any) -> str:
-    """The attribute under which a container keeps the element with this index or key."""
-    return f"[{literal!r}]"
 
 
 def sequence(m: Machine, node: ast.expr, elements: list[ast.expr]) -> Value:

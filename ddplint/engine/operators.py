@@ -11,7 +11,6 @@ from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, disjoin, fact
-from ddplint.engine.elements import element_name
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import (
     FOLDING_ERRORS,
@@ -30,6 +29,7 @@ from ddplint.engine.values import (
     blend,
     boolean,
     const,
+    element_name,
     one,
     per_rank_values,
     split,

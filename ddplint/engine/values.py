@@ -564,6 +564,11 @@ def spelled(value: Value) -> list[Value]:
     return [value, *inner]
 
 
+def element_name(literal: Any) -> str:
+    """The attribute under which a container keeps the element with this index or key."""
+    return f"[{literal!r}]"
+
+
 def by_groups(values: list[Value], make: Callable[[list[Value]], Value]) -> Value:
     """What ``make`` gives for the values as each group of ranks has them, where cases tell ranks apart."""
     masks = sorted({case.mask for value in values for case, _ in value.alternatives})
