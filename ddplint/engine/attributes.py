@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ddplint.engine import facts, library
-from ddplint.engine.calls import Arguments, apply
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.importing import module_member
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import canonical, hints_rank
@@ -156,7 +156,7 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
             results = []
             for case, atom in found.alternatives:
                 if isinstance(atom, Func) and _is_property(atom):
-                    results.append(apply(m, one(Bound(thing, name, atom)), Arguments([]), node))
+                    results.append(m.apply(one(Bound(thing, name, atom)), Arguments([]), node))
                 else:
                     results.append(bind(Value(((case, atom),)), thing, thing.cls))
             return union(results)
@@ -174,7 +174,7 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
         if entries:
             return union(entries).within(m.path)
     if isinstance(thing.cls, Class) and (getter := method(thing, "__getattr__")) is not None:
-        return apply(m, getter, Arguments([const(name)]), node)
+        return m.apply(getter, Arguments([const(name)]), node)
     if thing.kind == "namespace":
         return library.option(m, thing, name)
     if isinstance(thing.cls, Class) and thing.kind in ("module", "ddp", "loader", "sampler", "instance", "optimizer"):

@@ -6,8 +6,9 @@ import ast
 from typing import Any
 
 from ddplint.engine import facts, library
+from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.attributes import attribute, method
-from ddplint.engine.calls import Arguments, apply, exact_elements, spread
+from ddplint.engine.calls import spread
 from ddplint.engine.conditions import Case, conjoin
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import hints_rank
@@ -192,7 +193,7 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                 return element(m, atom, literal, index)
             case Obj(kind="instance" | "module") if atom.cls is not None and isinstance(atom.cls, Class):
                 if (getter := method(atom, "__getitem__")) is not None:
-                    return apply(m, getter, Arguments([index]), None)
+                    return m.apply(getter, Arguments([index]), None)
                 return element(m, atom, literal, index)
             case Obj(kind="environ"):
                 return library.environment(m, literal)
@@ -297,7 +298,7 @@ def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
             # which of the entries this is cannot be seen, and its name speaks of ranks
             return one(Sym(f"{thing.key}[{index.key}]", ranked=True, made_of=value.taint)) if hinted else value
     if (factory := thing.notes.get("factory")) is not None:
-        value = apply(m, one(factory), Arguments(), None)
+        value = m.apply(one(factory), Arguments(), None)
         set_element(m, thing, index, value)
         return value
     states = thing.notes.get("states", ())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from ddplint.engine import facts, library
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.attributes import attribute, attribute_of, method
 from ddplint.engine.branching import boolop, ifexp, test
-from ddplint.engine.calls import Arguments, apply, invoke, iterate
+from ddplint.engine.calls import invoke
 from ddplint.engine.conditions import EVERY_RANK, Case, conjoin
 from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript
+from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
 from ddplint.engine.operators import LONGEST_TEXT, binary, compare, unary
 from ddplint.engine.values import (
@@ -222,15 +224,15 @@ def function(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lamb
 def _decorate(m: Machine, decorator: Value, value: Value, node: ast.expr) -> Value:
     atom = decorator.only
     if isinstance(atom, Func | Bound | Partial) and not (isinstance(atom, Bound) and atom.func is None):
-        result = apply(m, decorator, Arguments([value]), node)
+        result = m.apply(decorator, Arguments([value]), node)
         if any(isinstance(a, Func | Bound | Partial | Obj | Class) for a in result.atoms()):
             return result
     if isinstance(atom, Obj) and isinstance(atom.cls, Class) and method(atom, "__call__") is not None:
-        result = apply(m, decorator, Arguments([value]), node)
+        result = m.apply(decorator, Arguments([value]), node)
         if any(isinstance(a, Func | Bound | Partial | Obj) for a in result.atoms()):
             return result
     if isinstance(atom, Class):
-        return apply(m, decorator, Arguments([value]), node)
+        return m.apply(decorator, Arguments([value]), node)
     return library.decorated(m, decorator, value)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ddplint.engine import facts
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.budget import Budget, Work, keys
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
 from ddplint.engine.values import (
@@ -47,6 +48,7 @@ T = TypeVar("T")
 
 Evaluate = Callable[["Machine", ast.expr], Value]
 Execute = Callable[["Machine", ast.stmt], None]
+Apply = Callable[["Machine", Value, Arguments, "ast.AST | None"], Value]
 
 
 class OutOfBudgetError(Exception):
@@ -91,10 +93,11 @@ class Around:
 class Machine:
     """One run of one program."""
 
-    def __init__(self, project: Project, entry: str, evaluate: Evaluate, execute: Execute) -> None:
+    def __init__(self, project: Project, entry: str, evaluate: Evaluate, execute: Execute, apply: Apply) -> None:
         self.project = project
         self._evaluate = evaluate
         self._execute = execute
+        self._apply = apply
         self.trace = facts.Trace(entry)
         self.path: Path = ALWAYS
         self.frames: list[Frame] = []
@@ -564,6 +567,10 @@ class Machine:
     def evaluate(self, node: ast.expr) -> Value:
         """What an expression can be on the present path."""
         return self._evaluate(self, node)
+
+    def apply(self, callee: Value, args: Arguments, node: ast.AST | None) -> Value:
+        """What calling ``callee`` gives, with each thing it can be called under its own case."""
+        return self._apply(self, callee, args, node)
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
         """Run statements until the path ends."""

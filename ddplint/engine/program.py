@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.attributes import method
-from ddplint.engine.calls import Arguments, apply, call_function
+from ddplint.engine.calls import apply, call_function
 from ddplint.engine.conditions import ALWAYS
 from ddplint.engine.expressions import evaluate
 from ddplint.engine.facts import Trace
@@ -28,7 +29,7 @@ def run(project: Project, entry: str) -> Trace:
     A function of that file that nothing in the project calls is taken as called, with arguments nobody knows. Of a
     program that wraps nothing no event is kept: nothing follows from it.
     """
-    machine = Machine(project, entry, evaluate, execute)
+    machine = Machine(project, entry, evaluate, execute, apply)
     with _deep(), _without_collection():
         try:
             ref = machine.main(entry)
@@ -94,7 +95,7 @@ def _texts(tree: ast.AST) -> Iterator[str]:
 
 def _use(machine: Machine, cls: Class) -> None:
     """Make an instance of a class nobody makes one of, and call what it does not call itself."""
-    made = apply(machine, one(cls), Arguments(), cls.node).only
+    made = machine.apply(one(cls), Arguments(), cls.node).only
     if not isinstance(made, Obj):
         return
     inner = {node.attr for node in ast.walk(cls.node) if isinstance(node, ast.Attribute)}
@@ -104,7 +105,7 @@ def _use(machine: Machine, cls: Class) -> None:
             bound = method(made, func.name)
             if bound is not None:
                 machine.path = ALWAYS
-                apply(machine, bound, Arguments(), func.node)
+                machine.apply(bound, Arguments(), func.node)
 
 
 def _methods(cls: Class) -> list[Func]:

@@ -8,10 +8,12 @@ from typing import cast
 
 from ddplint.engine import facts
 from ddplint.engine.branching import narrowed, pattern, test
-from ddplint.engine.calls import enter, instantiate_class_body, iterate
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, fact, simplify
+from ddplint.engine.entering import enter
 from ddplint.engine.expressions import assign, function
 from ddplint.engine.importing import imported
+from ddplint.engine.instances import instantiate_class_body
+from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
 from ddplint.engine.operators import binary
 from ddplint.engine.values import NONE, Const, Obj, Sym, Value, one, union

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments, exact_elements
+from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.conditions import Key, fact
 from ddplint.engine.library.making import attribute_was_set, has_method
 from ddplint.engine.library.registry import first_argument, handles

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments, draw, exact_elements, iterate
+from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Key, conjoin, disjoin, fact
+from ddplint.engine.iteration import draw, iterate
 from ddplint.engine.library.registry import first_argument, handles, is_loader, iterable
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import (
@@ -160,7 +161,6 @@ def _any(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
 @handles("builtins.map", "builtins.filter")
 def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    from ddplint.engine.calls import apply
 
     if len(args.positional) < 2:
         return one(Sym(name))
@@ -169,7 +169,7 @@ def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
     def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
         def step(element: Value) -> None:
-            result = apply(m, function, Arguments([element]), spot)
+            result = m.apply(function, Arguments([element]), spot)
             body(element if keeps else result)
 
         iterate(m, where, spot, source, step)
@@ -181,10 +181,9 @@ def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     """``iter(...)``; of a loader, the start of a pass over it; with a sentinel, what a function gives until then."""
     from ddplint.engine.attributes import method as project_method
-    from ddplint.engine.calls import apply
 
     if len(args.positional) == 2:
-        given = apply(m, args.positional[0], Arguments(), node)
+        given = m.apply(args.positional[0], Arguments(), node)
         return one(m.new("iterator", node, source=given, element=given))
 
     def of(atom: Atom) -> Value:
@@ -195,7 +194,7 @@ def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) ->
         if isinstance(atom, Obj) and isinstance(atom.cls, Class):
             own = project_method(atom, "__iter__")
             if own is not None:
-                return apply(m, own, Arguments(), node)
+                return m.apply(own, Arguments(), node)
         if isinstance(atom, Obj) and atom.kind in ("generator", "iterable", "iterator"):
             return one(atom)
         if isinstance(atom, Sym):

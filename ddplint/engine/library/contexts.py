@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import Key, conjoin, fact
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Around, Machine
@@ -44,7 +44,7 @@ def _null(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 def stack_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of ``contextlib.ExitStack``; what is entered stays active."""
-    from ddplint.engine.calls import enter_plain, is_plain
+    from ddplint.engine.entering import enter_plain, is_plain
 
     if name in ("enter_context", "push", "enter_async_context") and args.positional:
         value = args.positional[0]
@@ -60,7 +60,7 @@ def stack_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST 
 
 def context_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """``__enter__`` and ``__exit__`` of a context manager, where they are called by name."""
-    from ddplint.engine.calls import enter_plain
+    from ddplint.engine.entering import enter_plain
 
     if name == "__enter__" and isinstance(node, ast.expr):
         return enter_plain(m, node, me, m.path, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments, exact_elements
+from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.containers import iterator_of
 from ddplint.engine.library.making import initialise
 from ddplint.engine.library.registry import first_argument, handles, place_of

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments, call_back, draw, escape, given_parser, opaque_call
+from ddplint.engine.arguments import Arguments
+from ddplint.engine.calls import call_back, escape, given_parser, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
+from ddplint.engine.iteration import draw
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
 from ddplint.engine.library.contexts import context_method, decorated, stack_method
@@ -112,7 +114,6 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
     """A call of an object that a library made, or that derives from a library class."""
     from ddplint.engine.attributes import method as project_method
-    from ddplint.engine.calls import apply
 
     match thing.kind:
         case "ddp" | "dp" | "module":
@@ -139,7 +140,7 @@ def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -
             return _dispatch(m, thing, args, node)
         case _:
             if (caller := project_method(thing, "__call__")) is not None:
-                return apply(m, caller, args, node)
+                return m.apply(caller, args, node)
             return opaque_call(m, thing, args, node)
 
 
@@ -191,7 +192,7 @@ def _super_method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AS
     if name == "__iter__" and me.kind == "loader":
 
         def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
-            from ddplint.engine.calls import batch_of
+            from ddplint.engine.iteration import batch_of
 
             m.record(facts.Iterate, spot, loader=me, grad=m.grad)
             m.loop(where, lambda turn: body(batch_of(me)), over=frozenset({me}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments, exact_elements
+from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.environment import DEVICES, LOCAL, RANKS, SIZE
 from ddplint.engine.library.registry import handles
 from ddplint.engine.machine import Machine
@@ -113,7 +113,6 @@ def _process(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
 def _start(
     m: Machine, target: Value | None, passed: list[Value], node: ast.AST | None, rest: list[Value] | None = None
 ) -> None:
-    from ddplint.engine.calls import apply
 
     if target is None or node is None:
         return
@@ -121,7 +120,7 @@ def _start(
     m.workers += 1
     before, loops, m.loops = m.path, m.loops, []
     try:
-        apply(m, target, Arguments(passed, rest=rest or []), node)
+        m.apply(target, Arguments(passed, rest=rest or []), node)
     finally:
         m.workers -= 1
         m.path, m.loops = before, loops
@@ -129,8 +128,6 @@ def _start(
 
 def apply_quietly(m: Machine, target: Value, passed: list[Value], node: ast.AST | None) -> None:
     """Call ``target``; whatever ends in it, this path goes on."""
-    from ddplint.engine.calls import apply
-
     before = m.path
-    apply(m, target, Arguments(passed), node)
+    m.apply(target, Arguments(passed), node)
     m.path = before

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from ddplint.engine.calls import Arguments
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key, Path, fact
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine

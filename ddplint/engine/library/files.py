@@ -6,8 +6,9 @@ import ast
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments, draw
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import conjoin
+from ddplint.engine.iteration import draw
 from ddplint.engine.library.containers import loose_list
 from ddplint.engine.library.registry import first_argument, handles, path_text, place_of
 from ddplint.engine.machine import Machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import DATA_LOADER, DATA_PARALLEL, DDP, DISTRIBUTED_SAMPLER, FSDP, MODULE
 from ddplint.engine.values import NONE, Alternative, Atom, Bound, Class, Const, Lib, Obj, Sym, Value, blend, const, one

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.calls import Arguments, call_back, exact_elements
+from ddplint.engine.arguments import Arguments, exact_elements
+from ddplint.engine.calls import call_back
 from ddplint.engine.conditions import Path, conjoin
 from ddplint.engine.library.containers import collected, dict_method, entry_value, list_method, loose_list
 from ddplint.engine.library.environment import LOCAL
@@ -155,7 +156,6 @@ def hidden(m: Machine) -> bool:
 def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
     """A module is called; what comes out is made of what went in and of this very call."""
     from ddplint.engine.attributes import method as project_method
-    from ddplint.engine.calls import apply
 
     grad = m.grad
     event = None
@@ -169,7 +169,7 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
     if thing.kind == "module" and isinstance(thing.cls, Class) and _worth_running(thing):
         runner = project_method(thing, "forward")
         if runner is not None:
-            result = apply(m, runner, args, node)
+            result = m.apply(runner, args, node)
             taint |= result.taint | _deep_taint(result)
             if any(isinstance(a, Obj) for a in result.atoms()):
                 return result

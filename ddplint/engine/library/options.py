@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ddplint.engine.calls import Arguments
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.library.environment import LOCAL, SINGLES_OUT
 from ddplint.engine.library.files import PLAIN_TYPES
 from ddplint.engine.library.registry import first_argument, handles

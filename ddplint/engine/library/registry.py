@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 
-from ddplint.engine.calls import Arguments
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Atom, Lib, Obj, Value, one
 

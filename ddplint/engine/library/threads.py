@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddplint.engine.calls import Arguments, exact_elements
+from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.distributed import apply_quietly
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine

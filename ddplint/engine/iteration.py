@@ -1,0 +1,251 @@
+"""Going over things: loaders, containers, generators and what is unknown."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import partial
+
+from ddplint.engine import facts
+from ddplint.engine.arguments import Arguments
+from ddplint.engine.conditions import Path, disjoin
+from ddplint.engine.machine import Machine
+from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, const, one, union
+
+_MOST_UNROLLED = 8
+
+
+def iterate(m: Machine, node: ast.AST, where: ast.AST, value: Value, body: Callable[[Value], object]) -> None:
+    """Go over ``value``, once or twice, with ``body`` given what each round gets."""
+    m.choose(value, lambda atom: _iterate(m, node, where, atom, body))
+
+
+def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callable[[Value], object]) -> Value:
+    from ddplint.engine.attributes import method
+
+    match atom:
+        case Obj(kind="loader"):
+            if (own := method(atom, "__iter__")) is not None:
+                _own_iteration(m, node, where, atom, m.apply(own, Arguments(), where), body)
+                return NONE
+            m.record(facts.Iterate, where, loader=atom, grad=m.grad)
+            m.loop(node, lambda turn: body(batch_of(atom)), over=frozenset({atom}))
+        case Obj(kind="iterator"):
+            source = atom.notes["source"]
+            over = frozenset(a for a in source.atoms() if isinstance(a, Obj) and a.kind == "loader")
+            m.loop(node, lambda turn: body(atom.notes["element"]), over=over)
+        case Obj(kind="iterable"):
+            atom.notes["drive"](m, node, where, body)
+        case Obj(kind="range"):
+            _range(m, node, atom, body)
+        case Obj(kind="generator"):
+            _run_generator(m, node, atom, body)
+        case Obj(kind="list" | "tuple" | "set" | "dict"):
+            _elements(m, node, atom, body)
+        case Obj() if isinstance(atom.cls, Class) and (own := method(atom, "__iter__")) is not None:
+            _own_iteration(m, node, where, atom, m.apply(own, Arguments(), where), body)
+        case Obj(kind="module") if "[0]" in atom.attrs or "*" in atom.attrs:
+            _elements(m, node, atom, body)
+        case _:
+            _unknown(m, node, atom, body)
+    return NONE
+
+
+def _own_iteration(
+    m: Machine, node: ast.AST, where: ast.AST, thing: Obj, result: Value, body: Callable[[Value], object]
+) -> None:
+    """Go over what ``__iter__`` of a project's class gives; where that is the thing itself, over its ``__next__``."""
+    from ddplint.engine.attributes import method
+
+    if not any(atom is thing for atom in result.atoms()):
+        iterate(m, node, where, result, body)
+        return
+    following = method(thing, "__next__")
+    over = frozenset({thing}) if thing.kind == "loader" else frozenset()
+    if over:
+        m.record(facts.Iterate, where, loader=thing, grad=m.grad)
+
+    def step(turn: facts.Loop) -> None:
+        given = m.apply(following, Arguments(), where) if following is not None else one(Sym("next"))
+        # whatever a loader's own batches go through, they are still its batches
+        body(given if over <= given.taint else batch_of(thing))
+
+    m.loop(node, step, over=over)
+
+
+def _unknown(m: Machine, node: ast.AST, atom: Atom, body: Callable[[Value], object]) -> None:
+    made_of = set(atom.taint)
+    for part in atom.taint:
+        if isinstance(part, facts.StateDict):
+            made_of.discard(part)
+            made_of.add(facts.KeyOf(part))
+    loaders = frozenset(part for part in made_of if isinstance(part, Obj) and part.kind == "loader")
+    ranked = atom.per_rank
+
+    def step(turn: facts.Loop) -> None:
+        opaque = not isinstance(atom, Sym) or atom.opaque
+        body(one(Sym(f"element of {atom.key[:60]} {turn.mark}", ranked, False, opaque, frozenset(made_of))))
+
+    m.loop(node, step, over=loaders)
+
+
+def batch_of(loader: Obj) -> Value:
+    """A batch of a loader."""
+    return one(Sym(f"batch of {loader.key}", opaque=False, made_of=frozenset({loader})))
+
+
+def _range(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], object]) -> None:
+    length = atom.notes.get("length")
+    repeats = length is None or length > 1
+    if length == 0:
+        return
+
+    def step(turn: facts.Loop) -> None:
+        if not repeats:
+            body(const(atom.notes.get("start", 0)))
+            return
+        body(one(Sym(f"count {turn.mark}", atom.per_rank, counter=True, opaque=False)))
+
+    m.loop(node, step, repeats=repeats, endless=bool(atom.notes.get("endless")))
+
+
+def _elements(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], object]) -> None:
+    exact = not atom.notes.get("loose") and "*" not in atom.attrs
+    names = [name for name in atom.attrs if name.startswith("[")]
+    values = [_literal_key(name) if atom.kind == "dict" else atom.attrs[name] for name in names]
+    if exact and len(values) <= _MOST_UNROLLED:
+        if values:
+            _unroll(m, node, values, body)
+        return
+    if atom.kind == "dict":
+        states = frozenset(facts.KeyOf(state) for state in atom.notes.get("states", ()))
+        keys = one(Sym(f"key of {atom.key}", opaque=False, made_of=states))
+        values = [keys]
+    elif "*" in atom.attrs:
+        values.append(atom.attrs["*"])
+    element = union(values) if values else one(Sym(f"element of {atom.key}"))
+    m.loop(node, lambda turn: body(element))
+
+
+def _literal_key(name: str) -> Value:
+    try:
+        return const(ast.literal_eval(name[1:-1]))
+    except (ValueError, SyntaxError):
+        return one(Sym(name))
+
+
+def _unroll(m: Machine, node: ast.AST, values: list[Value], body: Callable[[Value], object]) -> None:
+    turn = facts.Loop(m.fresh(), m.site(node), len(values) > 1)
+    before = m.path
+    m.loops.append(turn)
+    m.breaks.append((m.frame, [], []))
+    try:
+        for value in values:
+            m.path = before
+            m.round(turn, partial(body, value))
+    finally:
+        m.breaks.pop()
+        m.loops.pop()
+    m.path = before
+
+
+def _run_generator(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], object]) -> None:
+    """A generator that is gone over at once: the loop's body runs at each ``yield``."""
+    consumer = m.frame
+    before = m.path
+
+    def at_yield(value: Value) -> Value:
+        with m.inside(consumer):
+            path = m.path
+            went_on: list[Path] = []
+            m.breaks.append((consumer, went_on, went_on))
+            try:
+                body(value)
+            finally:
+                m.breaks.pop()
+            if not m.path and went_on:
+                m.path = path
+        return one(Sym("sent"))
+
+    died = consumer.died
+    result = m.run(atom.notes["func"], dict(atom.notes["bound"]), atom.site, atom.notes["me"], at_yield)
+    if result is None:
+        _unknown(m, node, Sym("generator"), body)
+    consumer.died = died
+    m.path = before
+
+
+def draw(m: Machine, value: Value) -> Value:
+    """What ``next`` gives, or any element of ``value``."""
+    return m.choose(value, lambda atom: _draw(m, atom))
+
+
+def _draw(m: Machine, atom: Atom) -> Value:
+    from ddplint.engine.attributes import method
+
+    match atom:
+        case Obj(kind="loader"):
+            return batch_of(atom)
+        case Obj(kind="iterator"):
+            element: Value = atom.notes["element"]
+            return element
+        case Obj(kind="generator"):
+            if "element" not in atom.notes:
+                atom.notes["element"] = one(Sym("element", made_of=frozenset({UNSEEN})))
+                loops, m.loops = m.loops, list(atom.notes["loops"])
+                breaks, m.breaks = m.breaks, []
+                path, start = m.path, len(m.trace.events)
+                try:
+                    result = m.run(atom.notes["func"], dict(atom.notes["bound"]), atom.site, atom.notes["me"])
+                finally:
+                    m.loops, m.breaks = loops, breaks
+                    m.path = path
+                if result is not None and result[1].yielded:
+                    atom.notes["element"] = union(result[1].yielded)
+                atom.notes["drawn"] = (path, m.trace.events[start:])
+            else:
+                _drawn_again(m, atom)
+            found: Value = atom.notes["element"]
+            return found
+        case Obj(kind="iterable"):
+            drawn: list[Value] = []
+            kept = atom.notes.get("element")
+            if kept is not None:
+                _drawn_again(m, atom)
+                return kept  # type: ignore[no-any-return]
+            loops, m.loops = m.loops, list(atom.notes["loops"])
+            path, start = m.path, len(m.trace.events)
+            try:
+                node = atom.site.node if atom.site is not None else ast.Pass()
+                atom.notes["drive"](m, node, node, drawn.append)
+            finally:
+                m.loops = loops
+            atom.notes["element"] = union(drawn) if drawn else one(Sym("element"))
+            atom.notes["drawn"] = (path, m.trace.events[start:])
+            return atom.notes["element"]  # type: ignore[no-any-return]
+        case Obj(kind="range"):
+            return one(Sym("count", counter=True, opaque=False))
+        case Obj(kind="list" | "tuple" | "set"):
+            values = list(atom.attrs.values())
+            return union(values) if values else one(Sym(f"element of {atom.key}"))
+        case Obj(kind="dict"):
+            return one(Sym(f"key of {atom.key}", opaque=False))
+        case Obj() if isinstance(atom.cls, Class):
+            if (following := method(atom, "__next__")) is not None:
+                return m.apply(following, Arguments(), atom.site.node if atom.site else None)
+            if (own := method(atom, "__iter__")) is not None:
+                return draw(m, m.apply(own, Arguments(), atom.site.node if atom.site else None))
+            return one(Sym(f"element of {atom.key}"))
+        case _:
+            return one(Sym(f"element of {atom.key}", atom.per_rank, made_of=atom.taint))
+
+
+def _drawn_again(m: Machine, source: Obj) -> None:
+    """What the first draw did in every case is also done where another one is made."""
+    path, events = source.notes.get("drawn", (m.path, []))
+    wider = path if m.path == path else disjoin(path, m.path)
+    if wider != path:
+        for event in events:
+            if event.path == path:
+                event.path = wider
+        source.notes["drawn"] = (wider, events)
