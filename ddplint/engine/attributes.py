@@ -9,9 +9,9 @@ from ddplint.engine import facts, library
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.importing import module_member
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import _is_classmethod, bind, is_property, method
 from ddplint.engine.names import canonical, hints_rank
 from ddplint.engine.values import (
-    Alternative,
     Atom,
     Bound,
     Class,
@@ -33,45 +33,6 @@ from ddplint.engine.values import (
 
 _ALIKE = frozenset({"requires_grad", "dtype", "ndim", "is_leaf", "is_cuda", "grad_fn"})
 """What tensors of one place in the program have in common, whatever they hold."""
-
-
-def method(thing: Obj, name: str) -> Value | None:
-    """The project's method ``name`` of an object, bound to it."""
-    if isinstance(thing.cls, Class) and (found := thing.cls.lookup(name)) is not None:
-        return bind(found, thing, thing.cls)
-    return None
-
-
-def bind(value: Value, thing: Atom, cls: Class) -> Value:
-    """A member of a class as its instance ``thing`` has it: functions become methods."""
-    bound: list[Alternative] = []
-    for case, atom in value.alternatives:
-        if isinstance(atom, Func) and not _is_static(atom):
-            owner: Atom = cls if _is_classmethod(atom) else thing
-            bound.append((case, Bound(owner, atom.name, atom)))
-        else:
-            bound.append((case, atom))
-    return Value(tuple(bound))
-
-
-def _decorated(func: Func, name: str) -> bool:
-    return any(isinstance(a, Lib) and a.name == name for v in func.decorators for a in v.atoms())
-
-
-def _is_static(func: Func) -> bool:
-    return _decorated(func, "builtins.staticmethod")
-
-
-def _is_classmethod(func: Func) -> bool:
-    return _decorated(func, "builtins.classmethod")
-
-
-def _is_property(func: Func) -> bool:
-    return any(
-        isinstance(a, Lib) and a.name in ("builtins.property", "functools.cached_property")
-        for v in func.decorators
-        for a in v.atoms()
-    )
 
 
 def attribute(m: Machine, base: Value, name: str, node: ast.AST | None) -> Value:
@@ -155,7 +116,7 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
         if found is not None:
             results = []
             for case, atom in found.alternatives:
-                if isinstance(atom, Func) and _is_property(atom):
+                if isinstance(atom, Func) and is_property(atom):
                     results.append(m.apply(one(Bound(thing, name, atom)), Arguments([]), node))
                 else:
                     results.append(bind(Value(((case, atom),)), thing, thing.cls))

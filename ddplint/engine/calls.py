@@ -9,6 +9,7 @@ from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.instances import instantiate
 from ddplint.engine.iteration import draw
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method
 from ddplint.engine.names import hints_rank
 from ddplint.engine.values import (
     NONE,
@@ -96,7 +97,6 @@ def apply(m: Machine, callee: Value, args: Arguments, node: ast.AST | None) -> V
 
 def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Value:
     from ddplint.engine import library
-    from ddplint.engine.attributes import method
 
     match atom:
         case Func():

@@ -7,10 +7,11 @@ from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.arguments import Arguments, exact_elements
-from ddplint.engine.attributes import attribute, method
+from ddplint.engine.attributes import attribute
 from ddplint.engine.calls import spread
 from ddplint.engine.conditions import Case, conjoin
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method
 from ddplint.engine.names import hints_rank
 from ddplint.engine.values import (
     FOLDING_ERRORS,

@@ -9,6 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import Path, conjoin
 from ddplint.engine.machine import Around, Machine
+from ddplint.engine.members import method
 from ddplint.engine.values import NONE, Atom, Class, Obj, Sym, Value, one, split, under, union
 
 
@@ -34,8 +35,6 @@ def enter(m: Machine, node: ast.expr, value: Value, rest: Callable[[Value], None
 
 def is_plain(atom: Atom) -> bool:
     """Whether a context manager is entered without running code of the project."""
-    from ddplint.engine.attributes import method
-
     if isinstance(atom, Obj):
         if atom.kind == "generator":
             return False
@@ -87,8 +86,6 @@ def enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: lis
 
 
 def _enter_one(m: Machine, node: ast.expr, atom: Atom, rest: Callable[[Value], None]) -> Value:
-    from ddplint.engine.attributes import method
-
     if isinstance(atom, Obj) and atom.kind == "generator":
         consumer = m.frame
 

@@ -6,13 +6,14 @@ import ast
 
 from ddplint.engine import facts, library
 from ddplint.engine.arguments import Arguments
-from ddplint.engine.attributes import attribute, attribute_of, method
+from ddplint.engine.attributes import attribute, attribute_of
 from ddplint.engine.branching import boolop, ifexp, test
 from ddplint.engine.calls import invoke
 from ddplint.engine.conditions import EVERY_RANK, Case, conjoin
 from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript
 from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method
 from ddplint.engine.operators import LONGEST_TEXT, binary, compare, unary
 from ddplint.engine.values import (
     NONE,

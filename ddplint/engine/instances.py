@@ -6,6 +6,7 @@ import ast
 
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Frame, Machine
+from ddplint.engine.members import bind
 from ddplint.engine.names import hints_rank
 from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value, one
 
@@ -48,7 +49,6 @@ def _is_record(cls: Class) -> bool:
 def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -> Value:
     """A new instance of a class of the project; its constructor is followed where that can show anything."""
     from ddplint.engine import library
-    from ddplint.engine.attributes import bind
 
     kind = library.kind_of(cls)
     made = m.new(kind, node, cls)

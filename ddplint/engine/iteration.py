@@ -10,6 +10,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import Path, disjoin
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method
 from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, const, one, union
 
 _MOST_UNROLLED = 8
@@ -21,8 +22,6 @@ def iterate(m: Machine, node: ast.AST, where: ast.AST, value: Value, body: Calla
 
 
 def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callable[[Value], object]) -> Value:
-    from ddplint.engine.attributes import method
-
     match atom:
         case Obj(kind="loader"):
             if (own := method(atom, "__iter__")) is not None:
@@ -55,8 +54,6 @@ def _own_iteration(
     m: Machine, node: ast.AST, where: ast.AST, thing: Obj, result: Value, body: Callable[[Value], object]
 ) -> None:
     """Go over what ``__iter__`` of a project's class gives; where that is the thing itself, over its ``__next__``."""
-    from ddplint.engine.attributes import method
-
     if not any(atom is thing for atom in result.atoms()):
         iterate(m, node, where, result, body)
         return
@@ -181,8 +178,6 @@ def draw(m: Machine, value: Value) -> Value:
 
 
 def _draw(m: Machine, atom: Atom) -> Value:
-    from ddplint.engine.attributes import method
-
     match atom:
         case Obj(kind="loader"):
             return batch_of(atom)

@@ -11,6 +11,7 @@ from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Key, conjoin, disjoin
 from ddplint.engine.iteration import draw, iterate
 from ddplint.engine.library.registry import first_argument, handles, is_loader, iterable
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method as project_method
 from ddplint.engine.values import (
     NONE,
     Alternative,
@@ -180,8 +181,6 @@ def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 @handles("builtins.iter")
 def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     """``iter(...)``; of a loader, the start of a pass over it; with a sentinel, what a function gives until then."""
-    from ddplint.engine.attributes import method as project_method
-
     if len(args.positional) == 2:
         given = m.apply(args.positional[0], Arguments(), node)
         return one(m.new("iterator", node, source=given, element=given))

@@ -44,6 +44,7 @@ from ddplint.engine.library.registry import (
 )
 from ddplint.engine.library.threads import own_thread_method, queue_method, thread_method
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method as project_method
 from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
 from ddplint.engine.values import (
     NONE,
@@ -113,8 +114,6 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
 def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
     """A call of an object that a library made, or that derives from a library class."""
-    from ddplint.engine.attributes import method as project_method
-
     match thing.kind:
         case "ddp" | "dp" | "module":
             return forward(m, thing, args, node)

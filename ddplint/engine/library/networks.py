@@ -17,6 +17,7 @@ from ddplint.engine.library.lookups import DTYPES
 from ddplint.engine.library.making import born, wrap
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method as project_method
 from ddplint.engine.names import DATA_PARALLEL, DDP, FSDP
 from ddplint.engine.values import NONE, Bound, Class, Func, Lib, Obj, Sym, Value, blend, const, one, split, union
 
@@ -155,8 +156,6 @@ def hidden(m: Machine) -> bool:
 
 def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
     """A module is called; what comes out is made of what went in and of this very call."""
-    from ddplint.engine.attributes import method as project_method
-
     grad = m.grad
     event = None
     if node is not None:

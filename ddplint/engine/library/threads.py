@@ -8,6 +8,7 @@ from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.distributed import apply_quietly
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
+from ddplint.engine.members import method as project_method
 from ddplint.engine.values import NONE, UNSEEN, Class, Lib, Obj, Sym, Value, one, union
 
 _THREAD = "threading.Thread"
@@ -30,8 +31,6 @@ def thread_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
 
 def own_thread_method(m: Machine, me: Obj, name: str, node: ast.AST | None) -> Value | None:
     """A method that a project's thread has from ``threading.Thread``: ``start`` runs its ``run``; None for others."""
-    from ddplint.engine.attributes import method as project_method
-
     if name not in ("start", "join") or not isinstance(me.cls, Class) or Lib(_THREAD) not in me.cls.mro():
         return None
     runner = project_method(me, "run") if name == "start" else None
