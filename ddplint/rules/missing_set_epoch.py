@@ -119,7 +119,7 @@ def _repeats_its_order(
     if replayed:
         return (
             f"{replayed[0].replay} at {{at}} keeps the first pass over the loader and replays it; "
-            "iterate the loader anew in each epoch, and call sampler.set_epoch(epoch) before it"
+            "iterate the loader anew in each epoch, after set_epoch(epoch) on its sampler"
         ), None
     told = [
         e
