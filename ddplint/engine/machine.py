@@ -7,13 +7,14 @@ followed into the project's functions with the arguments they are given. All of 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
+from ddplint.engine.binding import bound_names, calculated, called, counted, given_names, globals_set, leftmost
 from ddplint.engine.budget import Budget, Work, keys
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
 from ddplint.engine.values import (
@@ -29,23 +30,18 @@ from ddplint.engine.values import (
     Sym,
     Value,
     blend,
-    const,
     one,
     under,
     union,
 )
-from ddplint.project import Module, Project
+from ddplint.project import Project
 
 _MOST_STATEMENTS = 16_000
 _MOST_BEFORE_WRAP = 8_000
 """After so many statements a program that has wrapped nothing is given up."""
 _DEEPEST = 40
 _MOST_EVENTS = 8_000
-
-
 T = TypeVar("T")
-
-
 Evaluate = Callable[["Machine", ast.expr], Value]
 Execute = Callable[["Machine", ast.stmt], None]
 Apply = Callable[["Machine", Value, Arguments, "ast.AST | None"], Value]
@@ -370,7 +366,7 @@ class Machine:
 
     def _count(self, node: ast.AST, turn: facts.Loop) -> None:
         """Give the names that the body of a loop counts up the value they have in any round."""
-        for name in _counted(node):
+        for name in counted(node):
             old = self.frame.names.get(name)
             if old is not None and all(isinstance(a, Const) and isinstance(a.value, int | float) for a in old.atoms()):
                 self.write(self.frame.names, name, one(Sym(f"{name} counted {turn.mark}", counter=True, opaque=False)))
@@ -446,7 +442,7 @@ class Machine:
 
     def _change(self, func: Func, bound: dict[str, Value]) -> None:
         """A method that is no longer followed: the literals its object holds may be others when it has run."""
-        names = _calculated(func.node)
+        names = calculated(func.node)
         owner = next(iter(bound.values())).only if names and bound else None
         if not isinstance(owner, Obj):
             return
@@ -485,7 +481,7 @@ class Machine:
         ref.module = self.project.module(path)
         if ref.module is None:
             return None
-        ref.names.update(_given_names("__main__"))
+        ref.names.update(given_names("__main__"))
         with self._top_level(ref):
             self.block(ref.module.tree.body)
         return ref
@@ -520,8 +516,8 @@ class Machine:
         ref.module = self.project.module(ref.path) if ref.path.endswith(".py") else None
         if ref.module is None:
             return
-        ref.names.update(_given_names("module"))
-        set_by = _globals_set(ref.module) if b"global " in ref.module.source else {}
+        ref.names.update(given_names("module"))
+        set_by = globals_set(ref.module) if b"global " in ref.module.source else {}
         for statement in ref.module.tree.body:
             if isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names):
                 with self._top_level(ref):
@@ -529,11 +525,11 @@ class Machine:
                 continue
             for name in bound_names(statement, ref.pending):
                 ref.pending.setdefault(name, []).append(statement)
-            for name in set_by.get(_called(statement), ()):
+            for name in set_by.get(called(statement), ()):
                 ref.pending.setdefault(name, []).append(statement)
             for decorator in getattr(statement, "decorator_list", ()):
                 # ``@table.register`` puts what it decorates into ``table``
-                table = ref.pending.get(_leftmost(decorator), ())
+                table = ref.pending.get(leftmost(decorator), ())
                 if table and not isinstance(table[0], ast.Import | ast.ImportFrom):
                     table.append(statement)
 
@@ -584,135 +580,11 @@ class Machine:
             self._execute(self, statement)
 
 
-def _given_names(name: str) -> dict[str, Value]:
-    return {"__name__": const(name), "__file__": one(Sym("__file__", opaque=False))}
-
-
-def bound_names(statement: ast.stmt, known: Container[str] = ()) -> Iterator[str]:
-    """The names a statement binds, or changes the value of: ``x = …``, ``x.y = …``, ``x.add(…)`` for a known ``x``."""
-    match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Import(names=names):
-            for alias in names:
-                yield alias.asname or alias.name.split(".")[0]
-        case ast.ImportFrom(names=names):
-            for alias in names:
-                yield alias.asname or alias.name
-        case ast.Assign(targets=targets):
-            for target in targets:
-                yield from _target_names(target)
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            yield from _target_names(target)
-        case ast.Expr(value=ast.Call(func=ast.Attribute() as function)):
-            base: ast.expr = function
-            while isinstance(base, ast.Attribute):
-                base = base.value
-            if isinstance(base, ast.Name) and base.id in known:
-                yield base.id
-        case ast.If() | ast.Try() | ast.For() | ast.While() | ast.With():
-            if isinstance(statement, ast.For):
-                yield from _target_names(statement.target)
-            for part in ("body", "orelse", "finalbody"):
-                for inner in getattr(statement, part, ()):
-                    yield from bound_names(inner, known)
-            for handler in getattr(statement, "handlers", ()):
-                for inner in handler.body:
-                    yield from bound_names(inner, known)
-        case _:
-            pass
-
-
-def _globals_set(module: Module) -> dict[str, tuple[str, ...]]:
-    """For each function of a module that sets globals, which ones."""
-    found = {}
-    for statement in module.tree.body:
-        if isinstance(statement, ast.FunctionDef):
-            declared = [node for node in ast.walk(statement) if isinstance(node, ast.Global)]
-            if declared:
-                found[statement.name] = tuple(name for node in declared for name in node.names)
-    return found
-
-
-def _called(statement: ast.stmt) -> str:
-    """The function that a statement consists of a call of."""
-    value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-    return value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
-
-
-def _leftmost(node: ast.expr) -> str:
-    """The name a dotted expression or a call of one begins with."""
-    while isinstance(node, ast.Attribute | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _target_names(target: ast.expr) -> Iterator[str]:
-    match target:
-        case ast.Name(id=name):
-            yield name
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from _target_names(element)
-        case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Starred(value=value):
-            yield from _target_names(value)
-        case _:
-            pass
-
-
 def _restore(where: dict[str, Value], name: str, old: Value | None) -> None:
     if old is None:
         where.pop(name, None)
     else:
         where[name] = old
-
-
-def _counted(node: ast.AST) -> tuple[str, ...]:
-    """The names that a loop's body adds to."""
-    known = getattr(node, "known_counts", None)
-    if known is None:
-        found = set()
-        stack = list(getattr(node, "body", ())) if isinstance(node, ast.For | ast.AsyncFor | ast.While) else []
-        while stack:
-            inner = stack.pop()
-            if (name := _adds_to(inner)) is not None:
-                found.add(name)
-            elif not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
-                stack.extend(ast.iter_child_nodes(inner))
-        known = tuple(sorted(found))
-        node.known_counts = known  # type: ignore[attr-defined]
-    return known
-
-
-def _calculated(node: ast.AST) -> tuple[str, ...]:
-    """The attributes of its first parameter that a function sets to something else than a literal."""
-    known = getattr(node, "known_calculated", None)
-    if known is None:
-        found = set()
-        parameters = node.args.args if isinstance(node, ast.FunctionDef) else []
-        for inner in ast.walk(node) if parameters else ():
-            if isinstance(inner, ast.Assign | ast.AugAssign) and not isinstance(inner.value, ast.Constant):
-                for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
-                    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                        if target.value.id == parameters[0].arg:
-                            found.add(target.attr)
-        known = tuple(sorted(found))
-        node.known_calculated = known  # type: ignore[attr-defined]
-    return known
-
-
-def _adds_to(statement: ast.AST) -> str | None:
-    """The name that ``x += 1`` or ``x = x + 1`` adds to."""
-    match statement:
-        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=ast.Constant() | ast.Name()):
-            return name
-        case ast.Assign(
-            targets=[ast.Name(id=name)],
-            value=ast.BinOp(left=ast.Name(id=other), op=ast.Add() | ast.Sub(), right=ast.Constant() | ast.Name()),
-        ) if name == other:
-            return name
-        case _:
-            return None
 
 
 def _widened(value: Value) -> Value:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ddplint.engine.arguments import Arguments
+from ddplint.engine.binding import bound_names
 from ddplint.engine.calls import apply, call_function
 from ddplint.engine.conditions import ALWAYS
 from ddplint.engine.expressions import evaluate
 from ddplint.engine.facts import Trace
 from ddplint.engine.interest import Interest, names_in
-from ddplint.engine.machine import Frame, Machine, OutOfBudgetError, bound_names
+from ddplint.engine.machine import Frame, Machine, OutOfBudgetError
 from ddplint.engine.members import method
 from ddplint.engine.statements import execute
 from ddplint.engine.values import Class, Func, ModuleRef, Obj, one

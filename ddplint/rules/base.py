@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.questions import Program, function_of
+from ddplint.engine.placing import function_of
+from ddplint.engine.questions import Program
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Confidence, Finding, Span
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path
 from ddplint.engine.names import DISTRIBUTED_SAMPLER
-from ddplint.engine.questions import Program, Training, divides, function_of, samplers, speaks_of_ranks
+from ddplint.engine.placing import function_of
+from ddplint.engine.questions import Program, Training
+from ddplint.engine.sharing import divides, samplers, speaks_of_ranks
 from ddplint.engine.values import NONE, Class, Lib, Obj, Site, Sym, one
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at

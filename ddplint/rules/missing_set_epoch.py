@@ -8,17 +8,9 @@ from dataclasses import dataclass
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, meets
 from ddplint.engine.names import DISTRIBUTED_SAMPLER
-from ddplint.engine.questions import (
-    Program,
-    Training,
-    draws_by_own_epoch,
-    function_of,
-    keeps_seeding,
-    place_to_report,
-    samplers,
-    settled_chain,
-    under_a_test,
-)
+from ddplint.engine.placing import function_of, place_to_report, settled_chain, under_a_test
+from ddplint.engine.questions import Program, Training
+from ddplint.engine.sharing import draws_by_own_epoch, keeps_seeding, samplers
 from ddplint.engine.values import Class, Const, Obj, Site, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place

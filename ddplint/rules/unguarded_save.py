@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import EVERY_RANK, meets
-from ddplint.engine.questions import Program, first_of_arms, places_to_report
+from ddplint.engine.placing import first_of_arms, places_to_report
+from ddplint.engine.questions import Program
 from ddplint.engine.values import UNSEEN, Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place

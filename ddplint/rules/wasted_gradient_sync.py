@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, exhaust, forgotten, meets
-from ddplint.engine.questions import Program, first_of_arms, function_of, may_be_plain
+from ddplint.engine.placing import first_of_arms, function_of
+from ddplint.engine.questions import Program, may_be_plain
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ddplint.engine.names import canonical
-from ddplint.engine.questions import function_of
+from ddplint.engine.placing import function_of
 from ddplint.engine.values import Site
 
 _LONGEST = 48

@@ -9,7 +9,8 @@ from ddplint.engine import facts
 from ddplint.engine.conditions import conjoin
 from ddplint.engine.library import holds
 from ddplint.engine.names import DDP
-from ddplint.engine.questions import Program, function_of
+from ddplint.engine.placing import function_of
+from ddplint.engine.questions import Program
 from ddplint.engine.values import Class, Const, Obj, Site, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place

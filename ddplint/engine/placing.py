@@ -1,0 +1,139 @@
+"""Where a finding stands: the construct, the wrong call, the first of several arms."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from ddplint.engine import facts
+from ddplint.engine.conditions import meets
+from ddplint.engine.values import Site
+
+
+def settled_chain(chain: Iterable[Site]) -> tuple[Site, ...]:
+    """The calls that lead to a place and the place itself, a recursion's inner calls left out."""
+    kept: list[Site] = []
+    seen: dict[str, int] = {}
+    for site in chain:
+        here = function_of(site)
+        if here in seen:
+            del kept[seen[here] :]
+            for name in [name for name, at in seen.items() if at >= len(kept)]:
+                del seen[name]
+        seen[here] = len(kept)
+        kept.append(site)
+    return tuple(kept)
+
+
+def function_of(site: Site) -> str:
+    """The innermost function around a site, by file and first line."""
+    best = ""
+    size = None
+    for first, last in _functions(site.module.tree):
+        if first <= site.line <= last and (size is None or last - first < size):
+            best, size = f"{first}", last - first
+    return f"{site.module.path}:{best}"
+
+
+def _functions(tree: ast.Module) -> list[tuple[int, int]]:
+    known = getattr(tree, "known_functions", None)
+    if known is None:
+        known = [
+            (node.lineno, node.end_lineno or node.lineno)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        tree.known_functions = known  # type: ignore[attr-defined]
+    return known
+
+
+def under_a_test(route: Iterable[Site]) -> bool:
+    """Whether an ``if`` stands around a place, or around a call that leads to it, whatever it tests."""
+    return any(_in_an_arm(site) for site in route)
+
+
+def _in_an_arm(site: Site) -> bool:
+    line = site.line
+    for node in ast.walk(site.module.tree):
+        if isinstance(node, ast.If | ast.IfExp) and node.lineno <= line <= (node.end_lineno or line):
+            if any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)):
+                continue
+            arms = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node.body, node.orelse]
+            if any(part is site.node for arm in arms for part in ast.walk(arm)):
+                return True
+    return False
+
+
+def places_to_report(wrong: Iterable[facts.Event], right: Iterable[facts.Event]) -> list[tuple[Site, facts.Event]]:
+    """Where each wrong use of a construct is reported."""
+    good = [settled_chain((*event.chain, event.site)) for event in right]
+    found: dict[Site, facts.Event] = {}
+    for event in wrong:
+        found.setdefault(place_to_report((*event.chain, event.site), good), event)
+    return list(found.items())
+
+
+def place_to_report(chain: Iterable[Site], right: Iterable[tuple[Site, ...]]) -> Site:
+    """Where a wrong use is reported, by the calls that lead to its construct, which is the last of ``chain``.
+
+    At the construct where every use is wrong; otherwise at the call at which the wrong route leaves the right ones.
+    """
+    chain = settled_chain(chain)
+    shared = max((_common(chain, other) for other in right), default=0)
+    return chain[-1 - shared] if 0 < shared < len(chain) else chain[-1]
+
+
+def _common(left: tuple[Site, ...], right: tuple[Site, ...]) -> int:
+    count = 0
+    for a, b in zip(reversed(left), reversed(right), strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def first_of_arms(routes: Mapping[facts.Event, tuple[Site, ...]]) -> list[facts.Event]:
+    """Of events in exclusive arms of one test, the first in the source.
+
+    The last site of an event's route, the calls that lead to it, is where it stands in the arm.
+    """
+    kept: list[facts.Event] = []
+    for event, (*calls, site) in sorted(routes.items(), key=lambda r: (r[1][-1].module.path, r[1][-1].line)):
+        exclusive = [
+            other
+            for other in kept
+            if routes[other][-1] != site
+            and routes[other][-1].module.path == site.module.path
+            and routes[other][:-1] == tuple(calls)
+            and other.loops == event.loops
+            and (not meets(other.path, event.path) or _in_two_arms(other.site, event.site))
+        ]
+        if not exclusive:
+            kept.append(event)
+    return kept
+
+
+def _in_two_arms(left: Site, right: Site) -> bool:
+    """Whether two places of one file stand in the body and in the ``else`` of one ``if``."""
+    return any(
+        (body[0] <= left.line <= body[1] and other[0] <= right.line <= other[1])
+        or (body[0] <= right.line <= body[1] and other[0] <= left.line <= other[1])
+        for body, other in _arms(left.module.tree)
+    )
+
+
+def _arms(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The first and last line of the body and of the ``else`` of each ``if`` that has both."""
+    known = getattr(tree, "known_arms", None)
+    if known is None:
+        known = [
+            (_lines(node.body), _lines(node.orelse))
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and node.orelse
+        ]
+        tree.known_arms = known  # type: ignore[attr-defined]
+    return known
+
+
+def _lines(statements: list[ast.stmt]) -> tuple[int, int]:
+    return statements[0].lineno, statements[-1].end_lineno or statements[-1].lineno
