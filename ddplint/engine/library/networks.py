@@ -199,8 +199,10 @@ def _sets(func: Func, name: str, cls: Class, depth: int) -> bool:
         match node:
             case ast.Attribute(attr=attr, ctx=ast.Store()) if attr == name:
                 return True
-            case ast.Call(func=ast.Attribute(value=ast.Name(), attr=attr)) if depth:
-                found = cls.lookup(attr)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=base), attr=attr)) if depth:
+                holder = func.home.names.get(base)
+                owner = holder.only if holder is not None else None
+                found = (owner if isinstance(owner, Class) else cls).lookup(attr)
             case ast.Call(func=ast.Name(id=callee)) if depth:
                 found = func.home.names.get(callee)
             case _:
