@@ -50,20 +50,26 @@ def bound_names(statement: ast.stmt, known: Container[str] = ()) -> Iterator[str
 
 
 def globals_set(module: Module) -> dict[str, tuple[str, ...]]:
-    """For each function of a module that sets globals, which ones."""
-    found = {}
-    for statement in module.tree.body:
-        if isinstance(statement, ast.FunctionDef):
-            declared = [node for node in ast.walk(statement) if isinstance(node, ast.Global)]
-            if declared:
-                found[statement.name] = tuple(name for node in declared for name in node.names)
+    """For each function and method of a module that sets globals, which ones."""
+    found: dict[str, tuple[str, ...]] = {}
+    classes = [node.body for node in module.tree.body if isinstance(node, ast.ClassDef)]
+    for function in (node for body in (module.tree.body, *classes) for node in body):
+        if isinstance(function, ast.FunctionDef):
+            names = [name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names]
+            if names:
+                found[function.name] = (*found.get(function.name, ()), *names)
     return found
 
 
 def called(statement: ast.stmt) -> str:
-    """The function that a statement consists of a call of."""
+    """The name of the function or method that a statement consists of a call of."""
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-    return value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+    if not isinstance(value, ast.Call):
+        return ""
+    function = value.func
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
 
 
 def leftmost(node: ast.expr) -> str:
