@@ -8,6 +8,9 @@ from collections.abc import Container, Iterator
 from ddplint.engine.values import Sym, Value, const, one
 from ddplint.project import Module
 
+_DEEPEST = 4
+"""How many calls within one another are followed to what sets a global."""
+
 
 def given_names(name: str) -> dict[str, Value]:
     """What Python itself sets in a module that is called ``name``."""
@@ -49,27 +52,37 @@ def bound_names(statement: ast.stmt, known: Container[str] = ()) -> Iterator[str
             pass
 
 
-def globals_set(module: Module) -> dict[str, tuple[str, ...]]:
-    """For each function and method of a module that sets globals, which ones."""
-    found: dict[str, tuple[str, ...]] = {}
+def globals_set(module: Module) -> dict[str, set[str]]:
+    """For each function and method of a module that sets globals, itself or in what it calls, which ones."""
+    found: dict[str, set[str]] = {}
+    calls: dict[str, set[str]] = {}
     classes = [node.body for node in module.tree.body if isinstance(node, ast.ClassDef)]
     for function in (node for body in (module.tree.body, *classes) for node in body):
         if isinstance(function, ast.FunctionDef):
-            names = [name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names]
-            if names:
-                found[function.name] = (*found.get(function.name, ()), *names)
+            for node in ast.walk(function):
+                if isinstance(node, ast.Global):
+                    found.setdefault(function.name, set()).update(node.names)
+                elif isinstance(node, ast.Call):
+                    calls.setdefault(function.name, set()).add(_name_of(node))
+    for _ in range(_DEEPEST):
+        for name, callees in calls.items():
+            for callee in callees & found.keys():
+                found.setdefault(name, set()).update(found[callee])
     return found
 
 
 def called(statement: ast.stmt) -> str:
     """The name of the function or method that a statement consists of a call of."""
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-    if not isinstance(value, ast.Call):
-        return ""
-    function = value.func
-    return (
-        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-    )
+    return _name_of(value) if isinstance(value, ast.Call) else ""
+
+
+def _name_of(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
 def leftmost(node: ast.expr) -> str:

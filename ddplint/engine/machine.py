@@ -525,7 +525,7 @@ class Machine:
                 continue
             for name in bound_names(statement, ref.pending):
                 ref.pending.setdefault(name, []).append(statement)
-            for name in set_by.get(called(statement), ()):
+            for name in sorted(set_by.get(called(statement), ())):
                 ref.pending.setdefault(name, []).append(statement)
             for decorator in getattr(statement, "decorator_list", ()):
                 # ``@table.register`` puts what it decorates into ``table``

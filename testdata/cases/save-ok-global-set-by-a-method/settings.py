@@ -26,4 +26,8 @@ class Start:
         chosen = Settings("mill.json")
 
 
-Start.choose()
+def begin():
+    Start.choose()
+
+
+begin()
