@@ -1,6 +1,10 @@
 """ddplint's CPU time and peak memory next to those of other tools, in one interleaved run.
 
-``python tests/benchmarks/bench.py [--rounds N] [--files N]``
+``python tests/benchmarks/bench.py [--rounds N] [--files N] [--tree DIR ...]``
+
+What a run costs where nothing concerns DDP, for one file and for trees (``--tree`` adds real ones); what the plugin
+adds to a pylint run that lints anyway; and how the work grows with the files of one program. Beside a ratio stands its
+goal.
 
 Machines are noisy and differ: only the ratios within one run mean something.
 """
@@ -21,6 +25,10 @@ from pathlib import Path
 
 CASES = Path(__file__).parents[2] / "testdata" / "cases"
 ONE_FILE = CASES / "device-bad-double-and-wrap"  # 60 lines
+
+PYLINT = [sys.executable, "-m", "pylint", "--recursive=y"]
+DDPLINT, RUFF = "ddplint", "ruff F401"
+GROWTH = (10, 100, 1000)
 
 PLAIN = '''\
 """Module {number} of a library that has nothing to do with training."""
@@ -72,26 +80,28 @@ def tools(path: str) -> dict[str, list[str]]:
     commands = {
         "python -c pass": [python, "-c", "pass"],
         "import pylint.lint": [python, "-c", "import pylint.lint"],
-        "ddplint": [str(Path(python).with_name("ddplint")), path],
-        "pylint, cheapest message": [
-            python,
-            "-m",
-            "pylint",
-            "--disable=all",
-            "--enable=eval-used",
-            "--recursive=y",
-            path,
-        ],
+        DDPLINT: [str(Path(python).with_name("ddplint")), path],
+        "pylint, cheapest message": [*PYLINT, "--disable=all", "--enable=eval-used", path],
     }
     if ruff := shutil.which("ruff", path=os.pathsep.join([str(Path(python).parent), os.environ["PATH"]])):
-        commands["ruff F401"] = [ruff, "check", "--no-cache", "--isolated", "--select=F401", path]
+        commands[RUFF] = [ruff, "check", "--no-cache", "--isolated", "--select=F401", path]
     if importlib.util.find_spec("torchfix"):
         commands["torchfix"] = [python, "-m", "torchfix", path]
     return commands
 
 
-def lay_out(folder: Path, files: int) -> dict[str, Path]:
-    """The three inputs, by name."""
+@dataclass(frozen=True)
+class Input:
+    """A folder to lint. ``goals``: how many times another tool's time ddplint may take at most."""
+
+    name: str
+    folder: Path
+    goals: dict[str, float]
+    is_tree: bool = False
+
+
+def lay_out(folder: Path, files: int, trees: list[Path]) -> list[Input]:
+    """The folders to lint."""
     nothing, one, tree = (folder / name for name in ("nothing", "one", "tree"))
     for root in (nothing, one, tree):
         (root / ".git").mkdir(parents=True)
@@ -106,31 +116,79 @@ def lay_out(folder: Path, files: int) -> dict[str, Path]:
     cases = sorted(path for path in CASES.iterdir() if "-bad-" in path.name)
     for case in cases[: max(1, files // 50)]:
         shutil.copytree(case, tree / case.name.replace("-", "_"))
-    return {"nothing concerns DDP": nothing, "one DDP file": one, f"a tree of {files} files": tree}
+    return [
+        Input("nothing concerns DDP", nothing, {"python -c pass": 2.0}),
+        Input("one DDP file", one, {"import pylint.lint": 2.0}),
+        Input(f"a generated tree of {files} files", tree, _goals(files), is_tree=True),
+        *(Input(str(path), path, _goals(len(list(path.rglob("*.py")))), is_tree=True) for path in trees),
+    ]
 
 
-def report(name: str, costs: dict[str, list[Cost]]) -> None:
+def _goals(files: int) -> dict[str, float]:
+    return {RUFF: 1.0} if files >= 1000 else {RUFF: 10.0, "torchfix": 1 / 60}
+
+
+def one_program(folder: Path, files: int) -> Path:
+    """A training script whose model, data and helpers are spread over many modules that it all calls."""
+    (folder / ".git").mkdir(parents=True)
+    shutil.copytree(ONE_FILE, folder, dirs_exist_ok=True)
+    script = next(folder.glob("*.py"))
+    modules = [f"part_{number}" for number in range(files - 1)]
+    for number, name in enumerate(modules):
+        (folder / f"{name}.py").write_text(
+            PLAIN.format(number=number) + f"\n\ndef made():\n    return Shape{number}(1, 2).area()\n"
+        )
+    imports = "".join(f"import {name}\n" for name in modules)
+    calls = "".join(f"print({name}.made())\n" for name in modules)
+    script.write_text(imports + script.read_text() + calls)
+    return folder
+
+
+def report(entry: Input, costs: dict[str, list[Cost]]) -> None:
     medians = {tool: statistics.median(cost.cpu for cost in runs) for tool, runs in costs.items()}
-    print(f"\n{name}\n{'':28}{'CPU ms':>10}{'ddplint is':>14}{'peak MiB':>10}")
+    print(f"\n{entry.name}\n{'':28}{'CPU ms':>10}{'ddplint is':>14}{'goal':>10}{'peak MiB':>10}")
     for tool, cpu in sorted(medians.items(), key=lambda item: item[1]):
         memory = max(cost.memory for cost in costs[tool])
-        ratio = f"{medians['ddplint'] / cpu:.2f} x"
-        print(f"{tool:28}{cpu:10.0f}{ratio:>14}{memory:10.0f}")
+        ratio = f"{medians[DDPLINT] / cpu:.3g} x"
+        goal = f"{entry.goals[tool]:.2g} x" if tool in entry.goals else ""
+        print(f"{tool:28}{cpu:10.0f}{ratio:>14}{goal:>10}{memory:10.0f}")
+
+
+def report_plugin(folder: Path, rounds: int) -> None:
+    """What the plugin adds to a run of pylint with its usual messages."""
+    costs: dict[str, list[Cost]] = defaultdict(list)
+    for _ in range(rounds):
+        for name, options in {"without": [], "with": ["--load-plugins=ddplint"]}.items():
+            costs[name].append(measure([*PYLINT, *options, "."], folder))
+    alone, both = (statistics.median(cost.cpu for cost in costs[name]) for name in ("without", "with"))
+    print(f"\npylint as it is {alone:.0f} ms, with the plugin {both:.0f} ms: {both / alone:.3f} x (goal 1.05 x)")
+
+
+def report_growth(folder: Path) -> None:
+    """How the work for one program grows with its files."""
+    print(f"\none program of{'CPU ms':>20}{'ms per file':>14}{'peak MiB':>10}")
+    command = [str(Path(sys.executable).with_name("ddplint")), "."]
+    for files in GROWTH:
+        cost = measure(command, one_program(folder / str(files), files))
+        print(f"{files:8} files{cost.cpu:20.0f}{cost.cpu / files:14.2f}{cost.memory:10.0f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--tree", type=Path, action="append", default=[], help="a real tree to lint too")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        for title, folder in lay_out(Path(name), args.files).items():
+        entries = lay_out(Path(name), args.files, args.tree)
+        for entry in entries:
             costs: dict[str, list[Cost]] = defaultdict(list)
-            rounds = args.rounds if "tree" not in title else min(args.rounds, 3)
-            for _ in range(rounds):
+            for _ in range(min(args.rounds, 3) if entry.is_tree else args.rounds):
                 for tool, command in tools(".").items():
-                    costs[tool].append(measure(command, folder))
-            report(title, costs)
+                    costs[tool].append(measure(command, entry.folder))
+            report(entry, costs)
+        report_plugin(entries[1].folder, args.rounds)
+        report_growth(Path(name) / "growth")
 
 
 if __name__ == "__main__":
