@@ -87,7 +87,7 @@ ROWS = [
         "the optimizer steps at {}, the model is wrapped at {}",
         (Place("optimizer.step()"), Place("DistributedDataParallel(", "train.py"))),
     Row("accum-bad-nosync-misses-forward", "fitter.py", SYNC, "self.model.no_sync", "CONTROL_FLOW",
-        "(forward at {})", (Place("self.model("),)),
+        "misses the wrapper's forward at {}, and the forward decides", (Place("self.model("),)),
 ]  # fmt: skip
 
 
