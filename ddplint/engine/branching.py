@@ -32,9 +32,18 @@ def boolop(m: Machine, node: ast.BoolOp) -> Value:
             m.fork([(go_on, lambda: step(number + 1)), (stop, lambda: None)])
 
     before = m.path
-    step(0)
-    m.path = before
+    _without_loss(m, lambda: step(0))
     return union(results) if results else FALSE
+
+
+def _without_loss(m: Machine, run: Callable[[], None]) -> None:
+    """``run`` parts and joins the path: what comes out is the path as it was, unless a part of it ended on the way."""
+    before, died = m.path, m.frame.died
+    m.frame.died = False
+    run()
+    if not m.frame.died:
+        m.path = before
+    m.frame.died = m.frame.died or died
 
 
 def _may(atom: Atom, wanted: bool) -> bool:
@@ -50,9 +59,7 @@ def ifexp(m: Machine, node: ast.IfExp) -> Value:
     def arm(expression: ast.expr, assumed: Path, holds: bool) -> Callable[[], None]:
         return narrowed(m, node.test, holds, lambda: results.append(under(m.evaluate(expression), assumed)))
 
-    before = m.path
-    m.fork([(yes, arm(node.body, yes, True)), (no, arm(node.orelse, no, False))])
-    m.path = before
+    _without_loss(m, lambda: m.fork([(yes, arm(node.body, yes, True)), (no, arm(node.orelse, no, False))]))
     return union(results) if results else NOTHING
 
 

@@ -11,7 +11,7 @@ from ddplint.engine.branching import boolop, ifexp, test
 from ddplint.engine.calls import invoke
 from ddplint.engine.conditions import EVERY_RANK, Case, conjoin
 from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript
-from ddplint.engine.iteration import iterate
+from ddplint.engine.iteration import iterate, shared_out
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.operators import LONGEST_TEXT, binary, compare, unary
@@ -271,6 +271,8 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
                 yes, _ = test(m, condition)
                 if any(case.unsure or case.mask != EVERY_RANK for case in yes):
                     made.notes["per_rank"] = True
+                if any(case.unsure for case in yes):
+                    shared_out(m, element, node)
                 m.path = conjoin(m.path, yes)
             if m.path:
                 inner(number + 1)

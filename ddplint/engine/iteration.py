@@ -244,3 +244,10 @@ def _drawn_again(m: Machine, source: Obj) -> None:
             if event.path == path:
                 event.path = wider
         source.notes["drawn"] = (wider, events)
+
+
+def shared_out(m: Machine, source: Value, node: ast.AST) -> None:
+    """Of what comes from ``source`` each rank takes a part of its own: it is not the loader that decides which."""
+    for part in source.taint:
+        if isinstance(part, Obj) and part.kind == "loader":
+            m.record(facts.Escape, node, thing=part)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Key, conjoin, disjoin, fact
-from ddplint.engine.iteration import draw, iterate
+from ddplint.engine.iteration import draw, iterate, shared_out
 from ddplint.engine.library.registry import first_argument, handles, is_loader, iterable
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
@@ -109,6 +109,8 @@ def _through(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
         return one(Sym("progress bar", opaque=False))
     if "tqdm" in name and not any(isinstance(a, Obj) for a in source.atoms()):
         return source
+    if node is not None and name == "itertools.islice" and any(bound.per_rank for bound in args.positional[1:]):
+        shared_out(m, source, node)
     return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body))
 
 

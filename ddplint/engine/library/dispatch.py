@@ -107,7 +107,9 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     kept = frozenset(
         p
         for p in result.made_of
-        if not isinstance(p, facts.PartOf) and not (isinstance(p, Obj) and p.kind == "optimizer")
+        if not isinstance(p, facts.PartOf)
+        and not (isinstance(p, Obj) and p.kind == "optimizer")
+        and not (root == "re" and isinstance(p, facts.KeyOf))
     )
     return one(Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from typing import Any
 
 from ddplint.engine import facts
@@ -12,7 +13,7 @@ from ddplint.engine.iteration import draw
 from ddplint.engine.library.containers import loose_list
 from ddplint.engine.library.registry import first_argument, handles, path_text, place_of
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import NONE, Lib, Obj, Sym, Value, blend, by_groups, const, one, union
+from ddplint.engine.values import NONE, Atom, Const, Lib, Obj, Sym, Value, blend, by_groups, const, one, union
 
 _LONGEST_PATH = 4096
 
@@ -31,10 +32,19 @@ def record_write(m: Machine, how: str, file: Value | None, content: Value | None
         if isinstance(atom, Obj) and atom.kind == "buffer":
             atom.attrs["*"] = content or NONE
             continue
+        if _is_nowhere(atom):
+            continue
         before, m.path = m.path, path
         m.record(facts.Save, node, how=how, file=path_text(one(atom)), content=content)
         m.path = before
     return NONE
+
+
+def _is_nowhere(file: Atom) -> bool:
+    """Whether what is written there is thrown away."""
+    return (isinstance(file, Lib) and file.name == "os.devnull") or (
+        isinstance(file, Const) and file.value in ("/dev/null", os.devnull)
+    )
 
 
 @handles("torch.save", "torch.jit.save")
@@ -85,7 +95,7 @@ def open_file(m: Machine, file: Value | None, mode: Value | None, node: ast.AST 
     literal = mode.constant() if mode is not None else "r"
     if node is not None and file is not None:
         if isinstance(literal, str) and literal[:1] == "w":
-            if not any(isinstance(a, Lib) and a.name == "os.devnull" for a in file.atoms()):
+            if not any(_is_nowhere(atom) for atom in file.atoms()):
                 made.notes["save"] = m.record(facts.Save, node, how="open", file=file, content=None, opened=True)
         elif isinstance(literal, str) and literal[:1] == "r":
             made.notes["load"] = m.record(facts.Load, node, file=file, how="open")

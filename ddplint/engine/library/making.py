@@ -144,7 +144,7 @@ def attribute_was_set(m: Machine, thing: Obj, name: str, value: Value, node: ast
     """Record a set attribute that changes how a wrapper or a sampler works."""
     if thing.kind == "ddp":
         m.record(facts.Toggle, node, wrapper=thing, name=name, value=value)
-    elif (thing.kind == "sampler" and name == "epoch") or (
+    elif (thing.kind == "sampler" and name in ("epoch", "seed")) or (
         name == "epoch"
         and thing.kind == "instance"
         and (m.frame.me is not thing or (isinstance(thing.cls, Class) and thing.cls.is_sampler))

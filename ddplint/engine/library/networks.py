@@ -319,7 +319,8 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
         return record_write(m, "save_pretrained", args.get(0, "save_directory"), one(me), node)
     if name in ("modules", "children"):
         parts = list(me.attrs.values())
-        return one(m.new("list", node, loose=True)) if not parts else loose_list(m, node, [one(me), *parts])
+        own = [one(me)] if name == "modules" else []
+        return one(m.new("list", node, loose=True)) if not parts else loose_list(m, node, [*own, *parts])
     if name in ("keys", "values", "items", "append", "update", "get", "pop") and me.cls is not None:
         return dict_method(m, me, name, args, node) if name != "append" else list_method(m, me, name, args, node)
     if name in ("add_module", "register_module"):
