@@ -133,7 +133,8 @@ class Analysis:
         Of both kinds, the files that import it come first. Of many others, those come last that do not name, or that
         write anew, what the rules look at in the file.
         """
-        others = [other for other in project.dependents(path) if other != path]
+        entries = [entry for entry in project.dependents(path) if project.may_wrap(entry)]
+        others = [entry for entry in entries if entry != path]
         speaking = set(project.holding(_DISTRIBUTED))
         near = [other for other in others if path in project.imports(other)]
         far = sorted(set(others).difference(near), key=lambda other: (other not in speaking, other))[:_MOST_CANDIDATES]
@@ -141,7 +142,7 @@ class Analysis:
             uses, defines = _constructs(project, path)
             texts = {other: project.source(other) or b"" for other in far}
             far.sort(key=lambda other: not uses.search(texts[other]) or defines.search(texts[other]) is not None)
-        own = [path] if not others or _shows_a_construct(project.source(path) or b"") else []
+        own = [path] if path in entries and (not others or _shows_a_construct(project.source(path) or b"")) else []
         ordered = [*own, *sorted((*near, *far), key=lambda other: other not in speaking)]
         kept: list[str] = []
         work = 0

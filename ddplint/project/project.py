@@ -129,6 +129,10 @@ class Project:
         """Whether the file at ``path`` has dependents at all."""
         return path in self._graph.matters if path in self._tree else self._wraps_alone(path)
 
+    def may_wrap(self, path: str) -> bool:
+        """Whether the file at ``path``, run as a program, may come to a wrap, as far as names tell."""
+        return path in self._programs_that_wrap or path not in self._tree
+
     def mentions(self, name: str, among: Iterable[str]) -> bool:
         """Whether the identifier ``name`` stands as a word in the bytes of one of the files ``among``."""
         word = name.encode()
@@ -160,6 +164,12 @@ class Project:
     def _graph(self) -> Graph:
         wraps = self._wraps
         return Graph(self.files if wraps else (), self._read_imports, wraps)
+
+    @cached_property
+    def _programs_that_wrap(self) -> frozenset[str]:
+        from ddplint.project.reach import programs_that_wrap
+
+        return programs_that_wrap(sorted(self._graph.matters), self.source, self._graph.imports)
 
     def _wraps_alone(self, path: str) -> bool:
         """Whether a file that is no part of the tree reaches a wrap."""

@@ -1,0 +1,152 @@
+"""Which programs can come to a wrap at all: names are followed backward through text, before anything is run."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+_WRAPPER = b"DistributedDataParallel"
+_WORD = re.compile(rb"(\.?)[ \t]*([^\W\d]\w*)")
+_DEFINITION = re.compile(rb"([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
+_RENAMED = re.compile(
+    rb"DistributedDataParallel[ \t]+as[ \t]+(\w+)"
+    rb"|^[ \t]*(\w+)[ \t]*=[^=\n][^\n]*DistributedDataParallel\b(?![ \t]*\()"
+    rb"|\bclass[ \t]+(\w+)[^\n]*DistributedDataParallel",
+    re.MULTILINE,
+)
+_NOT_CODE = re.compile(rb"""#.*|"[^"\w][^"]*"|'[^'\w][^']*'|"\w+[^"\w][^"]*"|'\w+[^'\w][^']*'""")
+"""Comments, and texts in quotes that are more than one word (which may be the name of something)."""
+_DOCUMENTED = re.compile(rb"(\"{3}|'{3})(?:[^\\]|\\.)*?\1", re.DOTALL)
+_STARTED = re.compile(rb"if[ \t(]+__name__\b")
+_IMPORT = (b"import ", b"from ")
+_ASKS_TYPE = (b"isinstance", b"type(", b"issubclass")
+_BY_THEMSELVES = frozenset({b"forward"})
+"""Methods that run though nobody names them, beside those with two underscores."""
+
+
+@dataclass(eq=False, slots=True)
+class _Block:
+    """A definition, or what stands outside of any: its words, those behind a dot apart."""
+
+    path: str
+    name: bytes
+    is_method: bool = False
+    plain: set[bytes] = field(default_factory=set)
+    attributes: set[bytes] = field(default_factory=set)
+    owner: _Block | None = None
+    """The class whose instances run the method by themselves; of a decorated definition, what runs at the import."""
+
+
+def programs_that_wrap(
+    files: Iterable[str], source: Callable[[str], bytes | None], imports: Mapping[str, Iterable[str]]
+) -> frozenset[str]:
+    """Those of ``files`` that, run as a program, may come to a wrap.
+
+    A function or class is reached by its name in its own file and in those that import it, a method by its name behind
+    a dot anywhere, and what stands outside of definitions by an import. More is found than is so, never less, but for
+    names that are computed.
+    """
+    blocks: list[_Block] = []
+    wrappers = {_WRAPPER}
+    for path in files:
+        text = source(path) or b""
+        if _WRAPPER in text:
+            wrappers.update(name for match in _RENAMED.finditer(text) for name in match.groups() if name)
+        blocks += _blocks(path, text)
+    leading = _leading(blocks, wrappers, imports)
+    importers = defaultdict(list)
+    for path, imported in imports.items():
+        for other in imported:
+            importers[other].append(path)
+    found = {block.path for block in leading}
+    waiting = [block.path for block in leading if not block.name]
+    seen = set(waiting)
+    while waiting:
+        for path in importers[waiting.pop()]:
+            if path not in seen:
+                seen.add(path)
+                waiting.append(path)
+    return frozenset(found | seen)
+
+
+def _leading(blocks: list[_Block], wrappers: set[bytes], imports: Mapping[str, Iterable[str]]) -> set[_Block]:
+    """The blocks that wrap, or that name one that does."""
+    holders: dict[bytes, list[_Block]] = defaultdict(list)
+    behind_dots: dict[bytes, list[_Block]] = defaultdict(list)
+    for block in blocks:
+        for word in block.plain | block.attributes:
+            holders[word].append(block)
+        for word in block.attributes:
+            behind_dots[word].append(block)
+    importing = {path: set(others) for path, others in imports.items()}
+    waiting = [block for wrapper in sorted(wrappers) for block in holders[wrapper]]
+    found = set(waiting)
+    while waiting:
+        block = waiting.pop()
+        if block.is_method:
+            namers = behind_dots[block.name]
+        else:
+            namers = [
+                other
+                for other in holders[block.name]
+                if (other.path == block.path and block.name in other.plain)
+                or block.path in importing.get(other.path, ())
+                or _passes_on(block, other, importing)
+            ]
+        for other in (*namers, *([block.owner] if block.owner else [])):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found
+
+
+def _passes_on(block: _Block, other: _Block, importing: Mapping[str, set[str]]) -> bool:
+    """Whether a package in between hands a name on: ``other`` imports a file that imports the block's."""
+    return any(block.path in importing.get(between, ()) for between in importing.get(other.path, ()))
+
+
+def _blocks(path: str, source: bytes) -> Iterator[_Block]:
+    outside, started = _Block(path, b""), _Block(path, b"__main__")
+    yield outside
+    yield started
+    around: list[tuple[int, bytes, _Block]] = []
+    decorated = False
+    for line in _DOCUMENTED.sub(b"", source).split(b"\n"):
+        stripped = line.lstrip()
+        if not stripped or stripped.startswith(b"#"):
+            continue
+        depth = len(line) - len(stripped)
+        if not stripped.startswith((b")", b"]", b"}")):
+            while around and around[-1][0] >= depth:
+                around.pop()
+        if (match := _DEFINITION.match(line)) is not None and all(kind == b"class" for _, kind, _ in around):
+            holder = around[-1][2] if around else None
+            name = match.group(3)
+            block = _Block(path, name, is_method=holder is not None and match.group(2) == b"def")
+            if decorated:
+                block.owner = outside
+            elif holder is not None and (
+                name.startswith(b"__") or name in _BY_THEMSELVES or match.group(2) == b"class"
+            ):
+                block.owner = holder
+            around.append((depth, match.group(2), block))
+            yield block
+            decorated = False
+        elif not around and _STARTED.match(line):
+            around.append((depth, b"if", started))
+        block = around[-1][2] if around else outside
+        if not around and stripped.startswith(_IMPORT):
+            continue
+        if stripped.startswith(b"@"):
+            decorated = True
+        code = _NOT_CODE.sub(b"", line)
+        asks = any(word in code for word in _ASKS_TYPE)
+        for dot, word in _WORD.findall(code):
+            if asks and word + b"(" not in code:
+                continue
+            (block.attributes if dot else block.plain).add(word)
