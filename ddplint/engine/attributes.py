@@ -102,7 +102,7 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
     if name in thing.attrs:
         value = thing.attrs[name].within(m.path)
         if value.alternatives:
-            if value.constant() is None and (left := library.left_by_forward(thing, name)) is not None:
+            if value.constant() is None and (left := library.left_by_forward(m, thing, name)) is not None:
                 return left
             return value
     if name == "no_sync" and thing.kind == "ddp" and node is not None and not _is_called(node):
@@ -140,17 +140,17 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
         return library.option(m, thing, name)
     if isinstance(thing.cls, Class) and thing.kind in ("module", "ddp", "loader", "sampler", "instance", "optimizer"):
         if any(isinstance(c, Lib) for c in thing.cls.mro()):
-            return one(Bound(thing, name, None)) if _is_called(node) else _unknown_attribute(thing, name)
-        return _unknown_attribute(thing, name)
-    return one(Bound(thing, name, None)) if _is_called(node) else _unknown_attribute(thing, name)
+            return one(Bound(thing, name, None)) if _is_called(node) else _unknown_attribute(m, thing, name)
+        return _unknown_attribute(m, thing, name)
+    return one(Bound(thing, name, None)) if _is_called(node) else _unknown_attribute(m, thing, name)
 
 
 def _is_called(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call)
 
 
-def _unknown_attribute(thing: Obj, name: str) -> Value:
-    if (left := library.left_by_forward(thing, name)) is not None:
+def _unknown_attribute(m: Machine, thing: Obj, name: str) -> Value:
+    if (left := library.left_by_forward(m, thing, name)) is not None:
         return left
     return one(Sym(f"{thing.key}.{name}", ranked=hints_rank(name), opaque=True))
 

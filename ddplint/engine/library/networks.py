@@ -180,19 +180,19 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
     return one(Sym(f"output {number}", False, False, False, taint))
 
 
-def left_by_forward(thing: Obj, name: str) -> Value | None:
+def left_by_forward(m: Machine, thing: Obj, name: str) -> Value | None:
     """What the last call of a network left in an attribute that its ``forward`` sets (its loss, say)."""
     taint = thing.notes.get("left behind")
     if taint is None or not isinstance(thing.cls, Class):
         return None
     runner = thing.cls.lookup("forward")
     for func in runner.atoms() if runner is not None else ():
-        if isinstance(func, Func) and _sets(func, name, thing.cls, 3):
+        if isinstance(func, Func) and _sets(m, func, name, thing.cls, 3):
             return one(Sym(f"{thing.key}.{name}", opaque=False, made_of=taint))
     return None
 
 
-def _sets(func: Func, name: str, cls: Class, depth: int) -> bool:
+def _sets(m: Machine, func: Func, name: str, cls: Class, depth: int) -> bool:
     """Whether a function, or one of its class or module that it calls, sets an attribute."""
     called: list[Func] = []
     for node in ast.walk(func.node):
@@ -200,15 +200,15 @@ def _sets(func: Func, name: str, cls: Class, depth: int) -> bool:
             case ast.Attribute(attr=attr, ctx=ast.Store()) if attr == name:
                 return True
             case ast.Call(func=ast.Attribute(value=ast.Name(id=base), attr=attr)) if depth:
-                holder = func.home.names.get(base)
+                holder = m.member(func.home, base)
                 owner = holder.only if holder is not None else None
                 found = (owner if isinstance(owner, Class) else cls).lookup(attr)
             case ast.Call(func=ast.Name(id=callee)) if depth:
-                found = func.home.names.get(callee)
+                found = m.member(func.home, callee)
             case _:
                 continue
         called += [atom for atom in found.atoms() if isinstance(atom, Func)] if found is not None else []
-    return any(_sets(other, name, cls, depth - 1) for other in called if other is not func)
+    return any(_sets(m, other, name, cls, depth - 1) for other in called if other is not func)
 
 
 def load_into(m: Machine, module: Obj, args: Arguments, node: ast.AST) -> None:

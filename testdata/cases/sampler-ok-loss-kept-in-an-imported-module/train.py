@@ -1,0 +1,4 @@
+from tides import main
+
+if __name__ == "__main__":
+    main()
