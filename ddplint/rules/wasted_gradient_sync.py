@@ -220,7 +220,9 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
         if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
             if not meets(_apart_from(step.path, waits), _apart_from(backward.path, waits)):
                 continue
-            asked = max((program.trace.asked[key] for key in waits if key in program.trace.asked), default=None)
+            # where it is not known any more which test decides, the loop's function stands for the one that asks
+            unknown = backward.loops[-1].depth if MERGED_WAITS in waits else None
+            asked = max((program.trace.asked[key] for key in waits if key in program.trace.asked), default=unknown)
             return _Accumulation(backward, step, _site_in_common(backward, step, most=asked), None)
     return None
 
