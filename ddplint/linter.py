@@ -12,7 +12,7 @@ import os
 import sys
 import tokenize
 import warnings
-from io import BytesIO
+from io import BytesIO, StringIO
 from typing import TYPE_CHECKING, Any
 
 import astroid
@@ -23,7 +23,8 @@ from pylint.interfaces import HIGH
 from pylint.lint import PyLinter
 from pylint.lint.expand_modules import discover_package_path
 from pylint.lint.parallel import check_parallel
-from pylint.typing import FileItem
+from pylint.message import Message
+from pylint.typing import FileItem, MessageLocationTuple
 
 from ddplint import deep
 from ddplint.checker import DEBUG_SWITCH, DdpChecker
@@ -79,6 +80,8 @@ class DdpLinter(PyLinter):
             self.disable_noerror_messages()
         if RULES and not any(self.is_message_enabled(rule.symbol) for rule in RULES):
             raise WrongUse("the configuration or the options disable every rule: nothing to check")
+        if self.config.msg_template:
+            _try_template(self)
 
     def check(self, files_or_modules: Sequence[str]) -> None:
         """Check the files and folders named."""
@@ -203,6 +206,20 @@ class DdpLinter(PyLinter):
 
     def _add_unreadable(self, reason: str) -> None:
         self.add_message("parse-error", line=1, args=" ".join(reason.split()), confidence=HIGH)
+
+
+def _try_template(linter: PyLinter) -> None:
+    """Refuse a template that pylint fails on when it prints the first message."""
+    reporter = reporters.text.TextReporter(StringIO())
+    reporter.linter = linter
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reporter.on_set_current_module("module", "path")
+            somewhere = MessageLocationTuple("path", "path", "module", "", 1, 0)
+            reporter.handle_message(Message("W0000", "symbol", somewhere, "text", HIGH))
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        raise WrongUse(f"the msg-template cannot be filled in: {type(error).__name__}: {error}") from None
 
 
 class _Builder(AstroidBuilder):

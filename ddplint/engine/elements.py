@@ -189,6 +189,8 @@ def item(m: Machine, base: Value, index: Value) -> Value:
     def of(atom: Atom) -> Value:
         match atom:
             case Obj(kind="dict" | "list" | "tuple") if literal is ... and (known := _literals(index)):
+                if index.per_rank and any(isinstance(a, Sym) for value in atom.attrs.values() for a in value.atoms()):
+                    return element(m, atom, literal, index)
                 return _element_of_each(m, atom, known)
             case Obj(kind="dict" | "list" | "tuple" | "set" | "namespace"):
                 return element(m, atom, literal, index)
@@ -263,15 +265,39 @@ def _literals(index: Value) -> list[tuple[Case, Any]] | None:
     return found
 
 
+def _is_beyond(thing: Obj, literal: Any) -> bool:
+    """Whether a container that is known entry by entry has none of this name."""
+    return not (thing.notes.get("loose") or "*" in thing.attrs or element_name(literal) in thing.attrs)
+
+
 def _element_of_each(m: Machine, thing: Obj, known: list[tuple[Case, Any]]) -> Value:
     """What ranks find in a container that look under literals of their own."""
     found = []
+    if any(element_name(literal) in thing.attrs for _, literal in known):
+        # there are not more ranks than the program has entries for
+        known = [(case, literal) for case, literal in known if not _is_beyond(thing, literal)]
     for case, literal in known:
         if path := conjoin(m.path, (case,)):
             before, m.path = m.path, path
             found.append(under(element(m, thing, literal, const(literal)), (case,)))
             m.path = before
     return union(found)
+
+
+def _own_entry(value: Value, thing: Obj, index: Value) -> Value:
+    """One of several entries, chosen by rank: a text or number among them is not the same one for every rank."""
+    chosen = [atom for atom in value.atoms() if isinstance(atom, Const | Sym)]
+    if not chosen:
+        return value
+    parts = [atom for atom in chosen if isinstance(atom, Sym)]
+    own = Sym(
+        f"{thing.key}[{index.key}]",
+        ranked=True,
+        opaque=any(part.opaque for part in parts),
+        made_of=frozenset().union(*(part.made_of for part in parts)),
+    )
+    kept = tuple(alternative for alternative in value.alternatives if not isinstance(alternative[1], Const | Sym))
+    return union([Value(kept), one(own)]) if kept else one(own)
 
 
 def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
@@ -297,7 +323,9 @@ def element(m: Machine, thing: Obj, literal: Any, index: Value) -> Value:
         value = union(found).within(m.path)
         if value.alternatives:
             # which of the entries this is cannot be seen, and its name speaks of ranks
-            return one(Sym(f"{thing.key}[{index.key}]", ranked=True, made_of=value.taint)) if hinted else value
+            if hinted:
+                return one(Sym(f"{thing.key}[{index.key}]", ranked=True, made_of=value.taint))
+            return _own_entry(value, thing, index) if literal is ... and index.per_rank else value
     if (factory := thing.notes.get("factory")) is not None:
         value = m.apply(one(factory), Arguments(), None)
         set_element(m, thing, index, value)

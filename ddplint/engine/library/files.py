@@ -40,9 +40,12 @@ def record_write(m: Machine, how: str, file: Value | None, content: Value | None
     return NONE
 
 
+_NO_FILES = frozenset({"os.devnull", "sys.stdout", "sys.stderr", "sys.stdout.buffer", "sys.stderr.buffer"})
+
+
 def _is_nowhere(file: Atom) -> bool:
-    """Whether what is written there is thrown away."""
-    return (isinstance(file, Lib) and file.name == "os.devnull") or (
+    """Whether what is written there is in no file: thrown away, or printed."""
+    return (isinstance(file, Lib) and file.name in _NO_FILES) or (
         isinstance(file, Const) and file.value in ("/dev/null", os.devnull)
     )
 
