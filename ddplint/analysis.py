@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ddplint.engine import facts
 from ddplint.engine.prefixes import belong_together
@@ -111,53 +111,57 @@ class Analysis:
 
     def _entries(self, project: Project, path: str) -> tuple[str, ...]:
         """The programs the file runs in, those that share a writer with it, and those that read what it writes."""
-        entries = self._within_budget(project, path)
+        found: dict[str, Program] = {}
+        left = self._add(project, _ordered(project, path), _MOST_WORK, found)
+        entries = list(found)
         shared: set[str] = set()
-        for entry in entries:
-            program = self._program(project, entry)
+        for program in found.values():
             for save in program.trace.of(facts.Save):
                 writer = save.site.module.path
                 through = writer != path and any(site.module.path == path for site in save.chain)
                 if through and writer not in shared and program.on_many_ranks(save):
                     shared.add(writer)
-        found = set(entries)
+        left += _MOST_WORK
         for writer in sorted(shared):
-            found.update(self._within_budget(project, writer))
+            left = self._add(project, _ordered(project, writer), left, found)
+        readers = {reader for entry in entries for reader in _readers(project, self._program(project, entry).trace)}
+        return tuple(sorted(readers.union(found)))
+
+    def _add(self, project: Project, entries: Iterable[str], budget: int, found: dict[str, Program]) -> int:
+        """Run programs until ``budget`` statements were run, and return what is left of it."""
         for entry in entries:
-            found.update(_readers(project, self._program(project, entry).trace))
-        return tuple(sorted(found))
-
-    def _within_budget(self, project: Project, path: str) -> list[str]:
-        """The file itself (if it shows a construct) and its dependents: those that speak of distributed training first.
-
-        Of both kinds, the files that import it come first. Of many others, those come last that do not name, or that
-        write anew, what the rules look at in the file.
-        """
-        entries = [entry for entry in project.dependents(path) if project.may_wrap(entry)]
-        others = [entry for entry in entries if entry != path]
-        speaking = set(project.holding(_DISTRIBUTED))
-        near = [other for other in others if path in project.imports(other)]
-        far = sorted(set(others).difference(near), key=lambda other: (other not in speaking, other))[:_MOST_CANDIDATES]
-        if len(far) > _MOST_PROGRAMS:
-            uses, defines = _constructs(project, path)
-            texts = {other: project.source(other) or b"" for other in far}
-            far.sort(key=lambda other: not uses.search(texts[other]) or defines.search(texts[other]) is not None)
-        own = [path] if path in entries and (not others or _shows_a_construct(project.source(path) or b"")) else []
-        ordered = [*own, *sorted((*near, *far), key=lambda other: other not in speaking)]
-        kept: list[str] = []
-        work = 0
-        for entry in ordered[:_MOST_PROGRAMS]:
-            kept.append(entry)
-            work += self._program(project, entry).trace.statements
-            if work > _MOST_WORK:
+            if budget < 0:
                 break
-        return kept
+            if entry not in found:
+                found[entry] = self._program(project, entry)
+                budget -= found[entry].trace.statements
+        return budget
 
     def _check(self, symbol: str, entries: tuple[str, ...], programs: list[Program]) -> list[Finding]:
         key = (symbol, entries)
         if key not in self._found:
             self._found[key] = list(BY_SYMBOL[symbol].check(programs))
         return self._found[key]
+
+
+def _ordered(project: Project, path: str) -> list[str]:
+    """The file itself (if it shows a construct) and its dependents: those that speak of distributed training first.
+
+    Of both kinds, the files that import it come first. Of many others, those come last that do not name, or that
+    write anew, what the rules look at in the file.
+    """
+    entries = [entry for entry in project.dependents(path) if project.may_wrap(entry)]
+    others = [entry for entry in entries if entry != path]
+    speaking = set(project.holding(_DISTRIBUTED))
+    near = [other for other in others if path in project.imports(other)]
+    far = sorted(set(others).difference(near), key=lambda other: (other not in speaking, other))[:_MOST_CANDIDATES]
+    if len(far) > _MOST_PROGRAMS:
+        uses, defines = _constructs(project, path)
+        texts = {other: project.source(other) or b"" for other in far}
+        far.sort(key=lambda other: not uses.search(texts[other]) or defines.search(texts[other]) is not None)
+    own = [path] if path in entries and (not others or _shows_a_construct(project.source(path) or b"")) else []
+    ordered = [*own, *sorted((*near, *far), key=lambda other: other not in speaking)]
+    return ordered[:_MOST_PROGRAMS]
 
 
 def _readers(project: Project, trace: facts.Trace) -> list[str]:

@@ -6,8 +6,10 @@ import contextlib
 import io
 import os
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any
 
+from pylint import config
 from pylint.config import find_default_config_files
 from pylint.config.exceptions import ArgumentPreprocessingError
 from pylint.constants import full_version
@@ -81,6 +83,8 @@ def _explained(error: Exception) -> tuple[str, int]:
         return f"unknown output format: {reason}", USAGE
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else reason, USAGE
+    if os.path.dirname(traceback.extract_tb(error.__traceback__)[-1].filename) == os.path.dirname(config.__file__):
+        return f"pylint cannot read its configuration: {reason}", USAGE
     return f"{type(error).__name__}: {reason}", _FATAL
 
 

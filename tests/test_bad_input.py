@@ -147,6 +147,15 @@ def test_a_broken_configuration(project: Path, content: bytes) -> None:
     assert process.returncode == 32 | 4
 
 
+@pytest.mark.parametrize("content", ["tool = 3\n", "[tool]\npylint = 3\n"])
+def test_a_configuration_of_another_shape(project: Path, content: str) -> None:
+    (project / "pyproject.toml").write_text(content)
+    process = ddplint(".", cwd=project)
+    assert process.stderr.startswith("ddplint: pylint cannot read its configuration: ")
+    assert process.stderr.count("\n") == 1
+    assert process.returncode == 32
+
+
 WRONG = {
     "no path": [],
     "no path but options": ["-j2"],

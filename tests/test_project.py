@@ -745,6 +745,49 @@ class TestGate:
         assert set(loaded) <= own | {"__future__"}
 
 
+class TestMayWrap:
+    """Which programs' names lead to a wrap."""
+
+    HELPERS = (
+        WRAP
+        + "def parallel(model):\n    return DDP(model)\n\ndef is_parallel(model):\n    return isinstance(model, DDP)\n"
+    )
+
+    @pytest.mark.parametrize(
+        ("train", "may"),
+        [
+            ("import helpers\nhelpers.parallel(None)", True),
+            ("from helpers import parallel\ndef main():\n    parallel(None)", True),
+            ("from helpers import is_parallel\nis_parallel(None)", False),
+            ("import helpers  # parallel\nprint('parallel runs are elsewhere')", False),
+            ("import helpers\nwrap = getattr(helpers, 'parallel')", True),
+        ],
+    )
+    def test_by_name(self, tmp_path: Path, train: str, may: bool) -> None:
+        laid = Laid(tmp_path, {"helpers.py": self.HELPERS, "train.py": train})
+        assert laid.project.may_wrap(laid.path("train.py")) is may
+        assert laid.project.may_wrap(laid.path("helpers.py"))
+
+    def test_through_modules_that_hand_a_name_on(self, tmp_path: Path) -> None:
+        files = {"helpers.py": self.HELPERS, "a.py": "from helpers import parallel", "b.py": "from a import parallel"}
+        laid = Laid(
+            tmp_path, files | {"c.py": "from b import parallel", "train.py": "from c import parallel\nparallel(1)"}
+        )
+        assert laid.project.may_wrap(laid.path("train.py"))
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "@register\ndef build():\n    return DDP(1)",
+            "TABLE = {'ddp': DDP}",
+            "class Trainer:\n    def __init__(self):\n        self.model = DDP(1)\n\nTrainer()",
+        ],
+    )
+    def test_what_runs_at_the_import(self, tmp_path: Path, body: str) -> None:
+        laid = Laid(tmp_path, {"parts.py": WRAP + body, "train.py": "import parts"})
+        assert laid.project.may_wrap(laid.path("train.py"))
+
+
 def test_unknown_attribute() -> None:
     import ddplint.project
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Mapping
 
+_MOST_READ = 300
+"""The names in more files than these lead nearly everywhere, and reading them takes longer than it spares."""
 _KEPT_SOURCE = 2 << 20
 """Bytes of source whose trees are kept; a tree takes about 40 times its source."""
 
@@ -167,6 +169,8 @@ class Project:
 
     @cached_property
     def _programs_that_wrap(self) -> frozenset[str]:
+        if len(self._graph.matters) > _MOST_READ:
+            return self._graph.programs
         from ddplint.project.reach import programs_that_wrap
 
         return programs_that_wrap(sorted(self._graph.matters), self.source, self._graph.imports)

@@ -59,19 +59,11 @@ def programs_that_wrap(
             wrappers.update(name for match in _RENAMED.finditer(text) for name in match.groups() if name)
         blocks += _blocks(path, text)
     leading = _leading(blocks, wrappers, imports)
-    importers = defaultdict(list)
-    for path, imported in imports.items():
-        for other in imported:
-            importers[other].append(path)
+    importing = _Importers(imports)
     found = {block.path for block in leading}
-    waiting = [block.path for block in leading if not block.name]
-    seen = set(waiting)
-    while waiting:
-        for path in importers[waiting.pop()]:
-            if path not in seen:
-                seen.add(path)
-                waiting.append(path)
-    return frozenset(found | seen)
+    for path in sorted({block.path for block in leading if not block.name}):
+        found |= importing.of(path)
+    return frozenset(found)
 
 
 def _leading(blocks: list[_Block], wrappers: set[bytes], imports: Mapping[str, Iterable[str]]) -> set[_Block]:
@@ -83,7 +75,7 @@ def _leading(blocks: list[_Block], wrappers: set[bytes], imports: Mapping[str, I
             holders[word].append(block)
         for word in block.attributes:
             behind_dots[word].append(block)
-    importing = {path: set(others) for path, others in imports.items()}
+    importing = _Importers(imports)
     waiting = [block for wrapper in sorted(wrappers) for block in holders[wrapper]]
     found = set(waiting)
     while waiting:
@@ -91,12 +83,11 @@ def _leading(blocks: list[_Block], wrappers: set[bytes], imports: Mapping[str, I
         if block.is_method:
             namers = behind_dots[block.name]
         else:
+            near = importing.of(block.path)
             namers = [
                 other
                 for other in holders[block.name]
-                if (other.path == block.path and block.name in other.plain)
-                or block.path in importing.get(other.path, ())
-                or _passes_on(block, other, importing)
+                if other.path in near or (other.path == block.path and block.name in other.plain)
             ]
         for other in (*namers, *([block.owner] if block.owner else [])):
             if other not in found:
@@ -105,9 +96,28 @@ def _leading(blocks: list[_Block], wrappers: set[bytes], imports: Mapping[str, I
     return found
 
 
-def _passes_on(block: _Block, other: _Block, importing: Mapping[str, set[str]]) -> bool:
-    """Whether a package in between hands a name on: ``other`` imports a file that imports the block's."""
-    return any(block.path in importing.get(between, ()) for between in importing.get(other.path, ()))
+class _Importers:
+    """Which files import one, themselves or through others."""
+
+    def __init__(self, imports: Mapping[str, Iterable[str]]) -> None:
+        self._direct: dict[str, list[str]] = defaultdict(list)
+        for path, imported in imports.items():
+            for other in imported:
+                self._direct[other].append(path)
+        self._known: dict[str, set[str]] = {}
+
+    def of(self, path: str) -> set[str]:
+        """The files that reach the file at ``path`` along imports."""
+        if path not in self._known:
+            found: set[str] = set()
+            waiting = [path]
+            while waiting:
+                for other in self._direct.get(waiting.pop(), ()):
+                    if other not in found:
+                        found.add(other)
+                        waiting.append(other)
+            self._known[path] = found
+        return self._known[path]
 
 
 def _blocks(path: str, source: bytes) -> Iterator[_Block]:
