@@ -199,7 +199,9 @@ def _sets(m: Machine, func: Func, name: str, cls: Class, depth: int) -> bool:
         match node:
             case ast.Attribute(attr=attr, ctx=ast.Store()) if attr == name:
                 return True
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=base), attr=attr)) if depth:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=base) | ast.Call(func=ast.Name(id=base)), attr=attr)
+            ) if depth:
                 holder = m.member(func.home, base)
                 owner = holder.only if holder is not None else None
                 found = (owner if isinstance(owner, Class) else cls).lookup(attr)
