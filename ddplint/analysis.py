@@ -176,7 +176,7 @@ def _readers(project: Project, trace: facts.Trace) -> list[str]:
         if (source := project.source(path) or b"")
         and shows_wrap(source)
         and b"load_state_dict(" in source
-        and b"torch.save(" not in source
+        and not any(b"torch.save(" in line.partition(b"#")[0] for line in source.split(b"\n"))
         and belong_together(project, path, trace.entry)
     ]
     running = [other for path in found for other in project.dependents(path)]
