@@ -23,6 +23,7 @@ _MOST_CANDIDATES = 64
 _KEPT_PROGRAMS = 24
 """Of those that wrap, and so hold on to all that was seen in them."""
 _MOST_READERS = 3
+"""How many programs are run to see whether they read a file that is written."""
 _MOST_WORK = 12_000
 """Statements of all programs that are run for one file."""
 
@@ -36,6 +37,7 @@ _WRITERS = (
 
 
 _DISTRIBUTED = (b"ddp", b"DDP", b"istributed", b"DISTRIBUTED")
+"""One of these stands in the text of a program that is meant for several ranks."""
 
 _DEFINITION = re.compile(rb"(\s*)(?:async def|def|class) (\w+)")
 _CONSTRUCT = re.compile(

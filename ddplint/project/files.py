@@ -7,7 +7,7 @@ import os
 MAX_BYTES = 1 << 20
 """A larger file counts as unreadable: it is generated, and its tree would take 40 to 170 times its size in memory."""
 
-_WRAP = b"DistributedDataParallel"
+WRAPPER = b"DistributedDataParallel"
 """In the bytes of every file that wraps a model or defines the wrapper others import under another name."""
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
@@ -35,11 +35,11 @@ def read(path: str) -> bytes | None:
 
 def shows_wrap(text: bytes) -> bool:
     """Whether the name of the wrapper stands in ``text`` as a word of its own that is no comment and not `quoted`."""
-    at = text.find(_WRAP)
+    at = text.find(WRAPPER)
     while at >= 0:
-        end = at + len(_WRAP)
+        end = at + len(WRAPPER)
         around = text[at - 1 : at] + text[end : end + 1]
         if _WORD.isdisjoint(around) and b"`" not in around and b"#" not in text[text.rfind(b"\n", 0, at) + 1 : at]:
             return True
-        at = text.find(_WRAP, end)
+        at = text.find(WRAPPER, end)
     return False

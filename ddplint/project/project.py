@@ -133,7 +133,7 @@ class Project:
 
     def may_wrap(self, path: str) -> bool:
         """Whether the file at ``path``, run as a program, may come to a wrap, as far as names tell."""
-        return path in self._programs_that_wrap or path not in self._tree
+        return path in self._programs_that_may_wrap or path not in self._tree
 
     def mentions(self, name: str, among: Iterable[str]) -> bool:
         """Whether the identifier ``name`` stands as a word in the bytes of one of the files ``among``."""
@@ -168,12 +168,12 @@ class Project:
         return Graph(self.files if wraps else (), self._read_imports, wraps)
 
     @cached_property
-    def _programs_that_wrap(self) -> frozenset[str]:
+    def _programs_that_may_wrap(self) -> frozenset[str]:
         if len(self._graph.matters) > _MOST_READ:
             return self._graph.programs
-        from ddplint.project.reach import programs_that_wrap
+        from ddplint.project.reach import programs_that_may_wrap
 
-        return programs_that_wrap(sorted(self._graph.matters), self.source, self._graph.imports)
+        return programs_that_may_wrap(sorted(self._graph.matters), self.source, self._graph.imports)
 
     def _wraps_alone(self, path: str) -> bool:
         """Whether a file that is no part of the tree reaches a wrap."""

@@ -6,11 +6,12 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from ddplint.project.files import WRAPPER
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-_WRAPPER = b"DistributedDataParallel"
 _WORD = re.compile(rb"(\.?)[ \t]*([^\W\d]\w*)")
 _DEFINITION = re.compile(rb"([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
 _RENAMED = re.compile(
@@ -42,7 +43,7 @@ class _Block:
     """The class whose instances run the method by themselves; of a decorated definition, what runs at the import."""
 
 
-def programs_that_wrap(
+def programs_that_may_wrap(
     files: Iterable[str], source: Callable[[str], bytes | None], imports: Mapping[str, Iterable[str]]
 ) -> frozenset[str]:
     """Those of ``files`` that, run as a program, may come to a wrap.
@@ -52,10 +53,10 @@ def programs_that_wrap(
     names that are computed.
     """
     blocks: list[_Block] = []
-    wrappers = {_WRAPPER}
+    wrappers = {WRAPPER}
     for path in files:
         text = source(path) or b""
-        if _WRAPPER in text:
+        if WRAPPER in text:
             wrappers.update(name for match in _RENAMED.finditer(text) for name in match.groups() if name)
         blocks += _blocks(path, text)
     leading = _leading(blocks, wrappers, imports)

@@ -14,6 +14,7 @@ from ddplint.rules.base import Rule, finding, place, wrapped_at
 from ddplint.rules.wording import argument, receiver, written
 
 SYMBOL = "ddp-wrapper-state-dict"
+_OF_TENSORS = ("torch.save", "safetensors", "pickle.dump", "dill.dump", "joblib.dump")
 
 
 def check(programs: Sequence[Program]) -> Iterator[Finding]:
@@ -61,9 +62,6 @@ def _cure(model: str, method: str, plain_too: bool) -> str:
 
 def _inner(model: str, plain_too: bool) -> str:
     return f'getattr({model}, "module", {model})' if plain_too else f"{model}.module"
-
-
-_OF_TENSORS = ("torch.save", "safetensors", "pickle.dump", "dill.dump", "joblib.dump")
 
 
 def _names_weights(state: facts.StateDict, save: facts.Save) -> bool:
