@@ -1,0 +1,17 @@
+"""The runtime harness: ``ddplint-run`` shows by running what the linter says from the text.
+
+Alone in this package torch is imported, and only inside functions: each command can say in one line that it is missing.
+
+==============  ========================================================================================================
+``command``     the command line; each command is a module or package with ``add_options`` and ``run``
+``statuses``    the exit statuses
+``show``        tables and lines, for a terminal, a pipe or a machine
+``launch``      starts a program under torchrun or plainly, ends it in time, and leaves no process behind
+``site``        the folder that every started interpreter has on its path; ``sitecustomize`` guards the process
+``ranks``       runs a function on forked ranks that are joined in a process group
+``reference``   the trainer to start from; ``train`` runs it
+``prove``       each rule's mistake and cure, run side by side
+``watch``       a script as it is, observed
+``scale``       the scaling table and its causes
+==============  ========================================================================================================
+"""

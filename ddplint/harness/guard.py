@@ -1,0 +1,80 @@
+"""What every process of a launched program does for its launcher: die with its parent, note its errors and its stack.
+
+This runs before the program's own code, so it imports little and never torch. Notes are JSON files in the launch's
+folder, one a process: ``process-PID.json`` (the process and its rank), ``crash-PID.json``, ``stack-PID.txt``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+FOLDER = "DDPLINT_RUN_FOLDER"  # where notes go; it names the launch too
+DEADLINE = "DDPLINT_RUN_DEADLINE"  # of time.monotonic(), when each process writes down its stack
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_kept_open: list[TextIO] = []  # faulthandler writes to their descriptors
+
+
+def arm() -> None:
+    """Guard this process. It never raises: a program must not fail because it is watched."""
+    with contextlib.suppress(Exception):
+        die_with_parent()
+        sys.excepthook = _note_crash
+        _arm_stack()
+
+
+def die_with_parent() -> None:
+    """Let the kernel end this process when its parent ends, however that one ends (Linux; a no-op elsewhere)."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it ended in between
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def note(kind: str, content: dict[str, object]) -> None:
+    """Write ``content`` as this process's note of that ``kind``; a full disk loses the note, not the program."""
+    path = Path(os.environ[FOLDER], f"{kind}-{os.getpid()}.json")
+    common = {"time": time.monotonic(), "pid": os.getpid(), "rank": rank_asked(), "argv": sys.orig_argv[1:]}
+    with contextlib.suppress(OSError):
+        path.write_text(json.dumps({**common, **content}), encoding="utf-8")
+
+
+def rank_asked() -> int | None:
+    """The rank torchrun gave this process; None where it gave none."""
+    rank = os.environ.get("RANK", "")
+    return int(rank) if rank.isdecimal() else None
+
+
+def _note_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        lines = traceback.format_exception(kind, error, trace)
+        note("crash", {"type": kind.__name__, "text": str(error)[:2_000], "trace": "".join(lines)[-20_000:]})
+    sys.__excepthook__(kind, error, trace)
+
+
+def _arm_stack() -> None:
+    deadline = os.environ.get(DEADLINE)
+    if deadline is None:
+        return
+    stack = Path(os.environ[FOLDER], f"stack-{os.getpid()}.txt").open("w", encoding="utf-8")  # noqa: SIM115
+    _kept_open.append(stack)
+    # A header tells whose stack it is; a process that ends in time leaves the header alone.
+    stack.write(f"rank {rank_asked()}\n")
+    stack.flush()
+    faulthandler.dump_traceback_later(max(float(deadline) - time.monotonic(), 0.1), file=stack)
