@@ -1,11 +1,13 @@
 """What every process of a launched program does for its launcher: die with its parent, note its errors and its stack.
 
 This runs before the program's own code, so it imports little and never torch. Notes are JSON files in the launch's
-folder, one a process: ``process-PID.json`` (the process and its rank), ``crash-PID.json``, ``stack-PID.txt``.
+folder, one a process: ``crash-PID.json`` (an error nothing caught), ``end-PID.json`` (the program came to its end, with
+or without an error), ``stack-PID.txt`` (where it stood when its time was out).
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import json
@@ -32,6 +34,8 @@ def arm() -> None:
     with contextlib.suppress(Exception):
         die_with_parent()
         sys.excepthook = _note_crash
+        # The first to be registered is the last to run: what happens later is Python's and torch's own exit.
+        atexit.register(note, "end", {})
         _arm_stack()
 
 

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
 _SITE = Path(__file__).parent / "site"
 _GRACE = 3.0  # seconds a program gets to write its stacks or to end by itself, before it is killed
+_EXIT = 10.0  # seconds the interpreters get to exit once the program has come to its end on every rank
 _TAIL = 64 * 1024  # bytes of the error stream that are kept
 # What a rank says when another one has failed: an effect, never the cause.
 _ECHO = re.compile(r"Connection (closed|reset|refused)|Broken pipe|DistNetworkError|SignalException|recvValue failed")
+_OF_THE_AGENT = ("ChildFailedError", "SignalException")
 _REPORTED = re.compile(r"rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", re.DOTALL)
 
 
@@ -49,6 +52,8 @@ class Ended:
 
     ``status`` is its exit status (a signal's number, negative), ``error`` its first real error in a line or None,
     ``trace`` that error's traceback, ``stacks`` each process's stack where it was ended by the time-out.
+    ``exit_trouble`` is what went wrong after the program had come to its end on every rank: torch on gloo sometimes
+    aborts or hangs when the interpreter exits, after all work is done. That is no ``error``.
     """
 
     status: int
@@ -57,6 +62,7 @@ class Ended:
     error: str | None = None
     trace: str = ""
     stacks: tuple[str, ...] = ()
+    exit_trouble: str | None = None
 
 
 def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) -> Ended:
@@ -79,17 +85,48 @@ def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) ->
     tail = bytearray()
     pump = threading.Thread(target=_pump, args=(process.stderr, tail), daemon=True)
     pump.start()
-    timed_out = False
     try:
-        limit = None if program.timeout is None else program.timeout + _GRACE
-        process.wait(limit)
-    except subprocess.TimeoutExpired:
-        timed_out = True
+        way = _wait(process, program, folder, started)
     finally:
         _end(process, folder)
         pump.join(_GRACE)
-    ended = Ended(process.returncode, time.monotonic() - started, timed_out)
-    return _explained(ended, folder, tail.decode("utf-8", "replace"))
+    ended = Ended(process.returncode, time.monotonic() - started)
+    if way is _Way.OUT_OF_TIME:
+        texts = [_text(path) for path in sorted(folder.glob("stack-*.txt"))]
+        return replace(ended, timed_out=True, stacks=tuple(text for text in texts if "\n" in text.strip()))
+    if way is _Way.HANGS_AT_EXIT:
+        return replace(ended, exit_trouble="the script did not exit")
+    return ended if ended.status == 0 else _explained(ended, folder, tail.decode("utf-8", "replace"), program.nproc)
+
+
+class _Way(Enum):
+    """How the wait for a program ended."""
+
+    ENDED = 0
+    HANGS_AT_EXIT = 1
+    OUT_OF_TIME = 2
+
+
+def _wait(process: subprocess.Popen[bytes], program: Program, folder: Path, started: float) -> _Way:
+    limit = float("inf") if program.timeout is None else started + program.timeout + _GRACE
+    at_end = None
+    while process.poll() is None:
+        now = time.monotonic()
+        if at_end is None and _ranks_at_end(folder) >= program.nproc:
+            at_end = now
+        if at_end is not None and now > at_end + _EXIT:
+            return _Way.HANGS_AT_EXIT
+        if now > limit:
+            return _Way.OUT_OF_TIME
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.2)
+    return _Way.ENDED
+
+
+def _ranks_at_end(folder: Path) -> int:
+    """How many ranks have come to the end of the program without an error."""
+    ends = [_read(path) for path in folder.glob("end-*.json")]
+    return len({end["rank"] for end in ends if not (folder / f"crash-{end['pid']}.json").exists()} - {None})
 
 
 def _command(program: Program) -> list[str]:
@@ -154,26 +191,29 @@ def _left_behind(folder: Path) -> list[int]:
     return found
 
 
-def _explained(ended: Ended, folder: Path, tail: str) -> Ended:
-    """``ended`` with the first real error, its traceback, and the stacks of a program that was out of time."""
-    crashes = sorted((_read(path) for path in folder.glob("crash-*.json")), key=lambda crash: crash["time"])
-    stacks = tuple(filter(lambda text: "\n" in text.strip(), (_text(path) for path in _stack_files(folder))))
-    if ended.timed_out:
-        return Ended(ended.status, ended.seconds, timed_out=True, stacks=stacks)
-    if ended.status == 0:
-        return ended
-    causes = [crash for crash in crashes if not _ECHO.search(f"{crash['type']} {crash['text']}")] or crashes
-    causes = [crash for crash in causes if crash["type"] != "ChildFailedError"]
-    if causes:
-        first = causes[0]
-        text = str(first["text"]).strip().partition("\n")[0]
-        where = "" if first["rank"] is None else f"rank {first['rank']}: "
-        error = f"{where}{first['type']}: {text}"
-        return Ended(ended.status, ended.seconds, error=error, trace=str(first["trace"]))
+def _explained(ended: Ended, folder: Path, tail: str, nproc: int) -> Ended:
+    """``ended``, a failure, with its first real error or with what went wrong at its exit."""
+    crash = _first_crash(folder)
+    if crash is not None:
+        text = str(crash["text"]).strip().partition("\n")[0]
+        where = "" if crash["rank"] is None else f"rank {crash['rank']}: "
+        return replace(ended, error=f"{where}{crash['type']}: {text}", trace=str(crash["trace"]))
     reported = _REPORTED.search(tail)
-    if reported is not None:
-        return Ended(ended.status, ended.seconds, error=f"rank {reported[1]} {_way_out(int(reported[2]))}")
-    return Ended(ended.status, ended.seconds, error=f"the script {_way_out(ended.status)}")
+    who, status = ("the script", ended.status) if reported is None else (f"rank {reported[1]}", int(reported[2]))
+    what = f"{who} {_way_out(status)}"
+    return (
+        replace(ended, exit_trouble=what)
+        if status < 0 and _ranks_at_end(folder) >= nproc
+        else replace(ended, error=what)
+    )
+
+
+def _first_crash(folder: Path) -> dict[str, Any] | None:
+    """The first error of a rank that is not the echo of another's; an echo where there is nothing else."""
+    notes = [_read(path) for path in folder.glob("crash-*.json")]
+    notes = sorted((note for note in notes if note["type"] not in _OF_THE_AGENT), key=lambda note: note["time"])
+    causes = [note for note in notes if not _ECHO.search(f"{note['type']} {note['text']}")]
+    return next(iter([*causes, *notes]), None)
 
 
 def _way_out(status: int) -> str:
@@ -185,16 +225,12 @@ def _way_out(status: int) -> str:
         return f"was ended by signal {-status}"
 
 
-def _stack_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("stack-*.txt"))
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = {}  # its disk was full
-    empty = {"time": 0.0, "type": "an error", "text": "", "trace": "", "rank": None}
+    empty = {"time": 0.0, "pid": 0, "type": "an error", "text": "", "trace": "", "rank": None}
     return {**empty, **content}
 
 

@@ -44,6 +44,8 @@ def run(options: argparse.Namespace) -> Status:
         raise HarnessError(f"training did not end in {options.timeout:g} seconds", Status.CANNOT_TELL)
     if ended.error is not None:
         raise HarnessError(ended.error)
+    if ended.exit_trouble is not None:
+        print(f"After all work was done, {ended.exit_trouble}: torch on gloo does so at times.")
     _load(checkpoint)
     print(f"{checkpoint} loads into the plain model.")
     return Status.FINE
