@@ -4,15 +4,20 @@ The probe writes and the judges read; both know only this page. A field that cou
 and a judge that would need it says that it cannot judge.
 
 Common to all events: ``ev`` (the kind), ``t`` (``time.monotonic()``, comparable between processes), ``pid``, ``rank``
-(None outside a process group), ``worker`` (whether the process is a loader's worker).
+(that of the process group; where it never joins one, the one torchrun asked for, or None), ``worker`` (whether the
+process is a loader's worker).
 
 ``sites`` is where the user's code stood: ``["FILE:LINE", ...]``, innermost first, frames of installed packages and of
-this package left out, at most 16. ``model``, ``loader``, ``sampler``, ``optimizer`` are numbers given per process in
-order of making, so that the same object has the same number on every rank that makes the same objects.
+this package left out, at most 16. For what is made (``loader``, ``sampler``, ``wrap``) the methods of the object itself
+are left out too: the first is the call that makes it, also through a subclass. ``through`` names the packages between
+that code and the event, outermost first: [] for ``torch.save``, ``["shutil"]``, ``["hydra", "omegaconf"]``.
+``model``, ``loader``, ``sampler``, ``optimizer`` are numbers given per process in order of making (``optimizer``: of
+first stepping), so that the same object has the same number on every rank that makes the same objects.
 
 ==============  ======================================================================================================
-``start``       ``torch`` (version), ``fake_cuda``, ``argv``; ``missing``: names of patches torch did not allow
-``init``        ``asked`` (backend), ``backend`` (used), ``world``
+``start``       ``torch`` (version), ``fake_cuda``, ``argv``, ``parent`` (process id); ``missing``: names of patches
+                torch did not allow
+``init``        ``asked`` (backend), ``backend`` (used), ``world``, ``sites``
 ``loader``      a ``DataLoader`` was made: ``loader``, ``cls``, ``sampler`` (number or None), ``sampler_cls``,
                 ``dataset_cls``, ``length`` (of the data set or None), ``batch_size``, ``workers``, ``iterable``,
                 ``sites``
@@ -23,28 +28,36 @@ order of making, so that the same object has the same number on every rank that 
                 ``device_ids``, ``sites``
 ``move``        ``Module.to/cuda/cpu/float/half/double/...`` on a module that shares parameters with a wrapper:
                 ``model``, ``reset`` (how many parameters lost their gradient accumulator), ``before``, ``after``
-                (device and dtype names), ``sites``
+                (lists of ``DEVICE/DTYPE``), ``sites``; one that was found by looking, after ``parameter.data = ...``,
+                has ``before`` None and no ``sites``
 ``pass_start``  an iteration over a loader began: ``loader``, ``number`` (from 0), ``sites``
 ``batch``       ``loader``, ``number`` (of the pass), ``index`` (data set indices, mapped through ``Subset``; None if
-                not known), ``rows`` (a hash for each row), ``grad`` (whether gradients were on)
+                not known), ``rows`` (a hash for each row; None if there are none), ``grad`` (whether gradients were
+                on); of a batch of more than 1024 rows, the first 1024
 ``pass_end``    ``loader``, ``number``
 ``forward``     a wrapper's forward: ``model``, ``sync`` (``require_backward_grad_sync``), ``grad``, ``training``,
                 ``rows`` (hashes of the rows of the first tensor), ``sites``
 ``inner``       the wrapped module's forward ran with gradients on, outside the wrapper's: ``model``, ``sites``
 ``backward``    a backward of a loss ended: ``sites``
 ``sync``        the gradients of a wrapper were reduced, once for all buckets: ``model``
-``no_sync``     entered: ``model``, ``sites``; ``no_sync_end``: ``model``
+``no_sync``     entered: ``model``, ``taken`` (like ``sites``: where the method was taken from the wrapper, which is
+                elsewhere when the bound method is stored), ``sites`` (of entering); ``no_sync_end``: ``model``
 ``step``        an optimizer stepped: ``optimizer``, ``models`` (whose parameters it holds), ``digest`` (of each such
                 model's parameters, a dict; None if not taken), ``sites``
 ``state``       ``state_dict`` of a wrapper was asked for by the program: ``model``, ``state`` (a number), ``sites``
-``save``        an object was written: ``via`` (``torch.save``, ...), ``path``, ``prefixed`` (list of ``{"at", "keys",
-                "model", "state"}``: state dicts in it whose keys begin with ``module.``), ``wrapper`` (a wrapper
-                object is in it), ``sites``
-``open``        a file was opened for writing by the user's code: ``path``, ``mode``, ``sites``
-``rename``      ``path``, ``source``, ``sites``;  ``remove``: ``path``, ``sites``
+``save``        an object is about to be written: ``via`` (``torch.save``, ...), ``path`` (None if it is no file),
+                ``prefixed`` (list of ``{"at", "keys", "of", "model", "state"}``: state dicts in it of which ``keys``
+                of the ``of`` keys begin with ``module.``, of which wrapper and which ``state`` event, None if not
+                known), ``wrapper`` (a wrapper object is in it), ``through``, ``sites``
+``open``        a file was opened for writing by the user's code: ``path``, ``mode``, ``through``, ``sites``; not by
+                ``torch.save`` to a path, nor one that ``tempfile`` made, nor caches
+``rename``      ``path``, ``source``, ``through``, ``sites``;  ``remove``: ``path``, ``through``, ``sites``
 ``load``        ``path``, ``sites``;  ``load_state``: ``model`` (a wrapper, or None for a plain module), ``strict``,
                 ``missing``, ``unexpected`` (counts), ``sites``
 ``hook``        the program registered a communication hook of its own: ``model``, ``sites``
+``fault``       the probe itself failed: ``where`` (``MODULE.FUNCTION`` of the probe), ``text``; once for each place
+``limit``       so much was written that from here on there is no ``batch``, ``forward``, ``inner``, ``sync``,
+                ``backward``, ``step``, ``open`` and ``no_sync`` of this process
 ``crash``       ``type``, ``text``, ``trace``, ``sites``
 ``exit``        the process came to its end; without it, it was killed or left by ``os._exit``
 ==============  ======================================================================================================
@@ -66,8 +79,13 @@ Event = dict[str, Any]
 
 
 def read(folder: Path) -> list[Event]:
-    """All events of a run, by time; a line that was cut off when its process was killed is left out."""
-    return sorted(_lines(folder), key=lambda event: event["t"])
+    """All events of a run, by time; a line that was cut off when its process was killed is left out.
+
+    What a process wrote before it joined its group has the rank that it got there.
+    """
+    found = sorted(_lines(folder), key=lambda event: event["t"])
+    ranks = {event["pid"]: event["rank"] for event in found if event["rank"] is not None}
+    return [{**event, "rank": ranks.get(event["pid"])} if event["rank"] is None else event for event in found]
 
 
 def _lines(folder: Path) -> Iterator[Event]:
@@ -78,5 +96,5 @@ def _lines(folder: Path) -> Iterator[Event]:
                     event = json.loads(line)
                 except ValueError:
                     continue
-                if isinstance(event, dict) and "t" in event and "ev" in event:
+                if isinstance(event, dict) and "t" in event and "rank" in event:
                     yield event

@@ -1,0 +1,99 @@
+"""Files that the program opens for writing, renames and removes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ddplint.harness import guard
+from ddplint.harness.watch import events
+from ddplint.harness.watch.probe import patching, sites, writing
+from ddplint.harness.watch.probe.patching import quiet
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_WRITING = os.O_WRONLY | os.O_RDWR
+_SYSTEM = ("/dev/", "/proc/", "/sys/")
+_CACHES = (f"{os.sep}__pycache__{os.sep}", "torchinductor_", f"{os.sep}.triton{os.sep}", f"{os.sep}.cache{os.sep}")
+
+_temporary: set[str] = set()  # files and folders that tempfile made for this process
+_own_folders: tuple[str, ...] = ()
+
+
+def observe(_torch: ModuleType) -> None:
+    """Listen to what Python says of files."""
+    global _own_folders  # noqa: PLW0603
+    own = (os.environ.get(name) for name in (events.EVENTS, guard.FOLDER))
+    _own_folders = tuple(os.path.realpath(folder) for folder in own if folder)
+    sys.addaudithook(_hear)
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    action = _ACTIONS.get(event)
+    if action is not None and not patching.is_own_work():
+        action(*arguments)
+
+
+@quiet
+def _opened(path: Any, mode: str | None, flags: int) -> None:
+    writes = flags & _WRITING if mode is None else set(mode) & set("wax+")
+    name = _name(path) if writes else None
+    if name is None:
+        return
+    where = sites.here()
+    if where:
+        if mode is None:
+            mode = "a" if flags & os.O_APPEND else "w" if flags & os.O_TRUNC else "r+"
+        writing.emit("open", path=name, mode=mode, through=sites.through(), sites=where)
+
+
+@quiet
+def _renamed(source: Any, path: Any, *_: object) -> None:
+    name = _name(path)
+    where = sites.here()
+    if name is not None and where:
+        source = os.path.realpath(os.fsdecode(source))
+        writing.emit("rename", path=name, source=source, through=sites.through(), sites=where)
+
+
+@quiet
+def _removed(path: Any, *_: object) -> None:
+    name = _name(path)
+    where = sites.here()
+    if name is not None and where:
+        writing.emit("remove", path=name, through=sites.through(), sites=where)
+
+
+@quiet
+def _temporary_made(path: Any) -> None:
+    _temporary.add(os.path.realpath(os.fsdecode(path)))
+
+
+def _name(path: Any) -> str | None:
+    """The real path; None where it is no file of the program's results."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        return None  # a descriptor
+    name = os.path.realpath(os.fsdecode(path))
+    if name.startswith((*_SYSTEM, *_own_folders)) or name.endswith((".lock", ".pyc")):
+        return None
+    if any(part in name for part in _CACHES):
+        return None
+    parent = name
+    while parent != os.path.dirname(parent):
+        if parent in _temporary:
+            return None
+        parent = os.path.dirname(parent)
+    return name
+
+
+_ACTIONS = {
+    "open": _opened,
+    "os.rename": _renamed,
+    "os.remove": _removed,
+    "os.rmdir": _removed,
+    "shutil.rmtree": _removed,
+    "tempfile.mkstemp": _temporary_made,
+    "tempfile.mkdtemp": _temporary_made,
+}

@@ -1,0 +1,141 @@
+"""Puts a function round one of torch's, and keeps the probe's own failures out of the program."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ddplint.harness.watch.probe import writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType, ModuleType
+
+_missing: list[str] = []
+_left_to_python: set[CodeType] = set()
+_skips: list[Callable[[CodeType], None]] = []  # torch.compile's function, once it is there
+_faults: set[str] = set()
+_local = threading.local()
+
+
+def missing() -> list[str]:
+    """The names of what could not be patched."""
+    return list(_missing)
+
+
+def attempt(name: str, action: Callable[..., object], *arguments: object) -> None:
+    """Call ``action``; where it fails, ``name`` is missing."""
+    try:
+        action(*arguments)
+    except Exception as error:  # noqa: BLE001  # whatever torch has changed, the program must run
+        _missing.append(name)
+        fault(name, error)
+
+
+def around(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
+    """Put ``replacement(original, *arguments)`` in the place of ``owner``'s function ``name``.
+
+    ``owner`` is a module or a class, which keeps its identity: objects of it are pickled as before. Where ``owner`` has
+    no such function, the name is missing.
+    """
+    original = getattr(owner, name, None)
+    if original is None:
+        _missing.append(f"{owner.__name__}.{name}")
+        return
+
+    @functools.wraps(original)
+    def patched(*arguments: Any, **keywords: Any) -> Any:
+        return replacement(original, *arguments, **keywords)
+
+    leave(patched)
+    leave(replacement)
+    setattr(owner, name, patched)
+
+
+def quiet(observer: Callable[..., Any]) -> Callable[..., Any]:
+    """``observer`` as the probe's own work: it returns None where it fails, or where it is called from such work.
+
+    What it does is neither compiled by ``torch.compile`` nor seen by the program's ``__torch_function__``.
+    """
+    name = f"{observer.__module__.rpartition('.')[2]}.{observer.__name__}"
+
+    @functools.wraps(observer)
+    def observe(*arguments: Any, **keywords: Any) -> Any:
+        if is_own_work() or _is_compiling():
+            return None
+        try:
+            with _own_work():
+                return observer(*arguments, **keywords)
+        except Exception as error:  # noqa: BLE001  # nothing of the probe's reaches the program
+            fault(name, error)
+            return None
+
+    leave(observe)
+    return observe
+
+
+def is_own_work() -> bool:
+    """Whether this thread does the probe's own work and not the program's."""
+    return getattr(_local, "busy", False)
+
+
+def fault(where: str, error: Exception) -> None:
+    """Write down that the probe failed, once for each place."""
+    if where not in _faults:
+        _faults.add(where)
+        writing.emit("fault", where=where, text=f"{type(error).__name__}: {error}"[:500])
+
+
+def leave_to_python(dynamo: ModuleType) -> None:
+    """Keep ``torch.compile``, whose module ``torch._dynamo.eval_frame`` is given, from compiling the patches."""
+    for code in _left_to_python:
+        dynamo.skip_code(code)
+    _skips.append(dynamo.skip_code)
+
+
+def leave(function: Callable[..., Any]) -> None:
+    """Keep ``torch.compile`` from compiling ``function``; what it calls is compiled as before."""
+    code = getattr(function, "__code__", None)
+    if code is None or code in _left_to_python:
+        return
+    _left_to_python.add(code)
+    for skip in _skips:
+        skip(code)
+
+
+@contextmanager
+def inside(name: str) -> Iterator[None]:
+    """Mark that this thread is inside the operation ``name``."""
+    names: set[str] = _local.__dict__.setdefault("names", set())
+    names.add(name)
+    try:
+        yield
+    finally:
+        names.discard(name)
+
+
+def is_inside(name: str) -> bool:
+    """Whether this thread is inside the operation ``name``."""
+    return name in _local.__dict__.get("names", ())
+
+
+def _is_compiling() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
+
+
+@contextmanager
+def _own_work() -> Iterator[None]:
+    torch: Any = sys.modules["torch"]
+    set_compiler = torch._C._dynamo.eval_frame.set_eval_frame  # noqa: SLF001
+    compiler = set_compiler(None)
+    _local.busy = True
+    try:
+        with torch._C.DisableTorchFunction():  # noqa: SLF001
+            yield
+    finally:
+        _local.busy = False
+        set_compiler(compiler)

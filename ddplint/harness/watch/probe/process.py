@@ -1,0 +1,85 @@
+"""Process groups, crashes, and the end of the process."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from ddplint.harness.watch.probe import sites, writing
+from ddplint.harness.watch.probe.patching import around, quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType, TracebackType
+
+_torch: Any = None
+
+
+def observe(torch: ModuleType) -> None:
+    """Patch the start of a process group and what ends a process."""
+    global _torch  # noqa: PLW0603
+    _torch = torch
+    for module in (torch.distributed, torch.distributed.distributed_c10d):
+        around(module, "init_process_group", _init)
+    around(importlib.import_module("torch.multiprocessing.spawn"), "_wrap", _be_spawned)
+    _observe_crashes()
+    atexit.register(writing.emit, "exit")
+
+
+def _init(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    result = original(*arguments, **keywords)
+    _group_begun(arguments[0] if arguments else keywords.get("backend"))
+    return result
+
+
+@quiet
+def _group_begun(asked: object) -> None:
+    dist = _torch.distributed
+    writing.be_rank(dist.get_rank())
+    writing.emit(
+        "init",
+        asked=None if asked is None else str(asked),
+        backend=dist.get_backend(),
+        world=dist.get_world_size(),
+        sites=sites.here(),
+    )
+
+
+def _be_spawned(original: Callable[..., Any], function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run as ``mp.spawn``'s child, which hands its error to the parent and to no ``excepthook``."""
+
+    def run(*its: Any) -> Any:
+        try:
+            return function(*its)
+        except Exception as error:
+            _crashed(type(error), error, error.__traceback__)
+            raise
+
+    return original(run, *arguments)
+
+
+def _observe_crashes() -> None:
+    hook = sys.excepthook
+
+    def note(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        _crashed(kind, error, trace)
+        hook(kind, error, trace)
+
+    sys.excepthook = note
+
+
+@quiet
+def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    lines = traceback.format_exception(kind, error, trace)
+    writing.emit(
+        "crash",
+        type=kind.__name__,
+        text=str(error)[:2_000],
+        trace="".join(lines)[-20_000:],
+        sites=sites.of_traceback(trace),
+    )

@@ -1,0 +1,180 @@
+"""State dicts, and what is saved and loaded."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from ddplint.harness.watch.probe import patching, sites, wrapper, writing
+from ddplint.harness.watch.probe.patching import around, quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+_COMPILED = "_orig_mod."  # stands before the keys of a compiled module
+_DEPTH = 6
+_ITEMS = 1000
+
+_torch: Any = None
+_states = 0
+_tensors: dict[int, tuple[weakref.ref[Any], int, int]] = {}  # of state dicts: the tensor, the state, the model
+
+
+def observe(torch: ModuleType) -> None:
+    """Patch state dicts, saving and loading."""
+    global _torch  # noqa: PLW0603
+    _torch = torch
+    around(torch.nn.Module, "state_dict", _state_dict)
+    around(torch.nn.Module, "load_state_dict", _load_state_dict)
+    for module in (torch, torch.serialization):
+        around(module, "save", _saving("torch.save", 1))
+        around(module, "load", _load)
+    around(torch.jit, "save", _saving("torch.jit.save", 1))
+    around(torch.jit.ScriptModule, "save", _saving("ScriptModule.save", 1))
+
+
+def observe_safetensors(module: ModuleType) -> None:
+    """Patch ``safetensors.torch``."""
+    around(module, "save_file", _saving("safetensors.torch.save_file", 1))
+
+
+def _state_dict(original: Callable[..., Any], module: Any, *arguments: Any, **keywords: Any) -> Any:
+    if patching.is_inside("state_dict"):
+        return original(module, *arguments, **keywords)
+    with patching.inside("state_dict"):
+        result = original(module, *arguments, **keywords)
+    _state_taken(module, result)
+    return result
+
+
+@quiet
+def _state_taken(module: Any, state: Any) -> None:
+    global _states
+    model = wrapper.number_of(module)
+    if model is None:
+        return
+    number, _states = _states, _states + 1
+    for key in [key for key, (tensor, _, _) in _tensors.items() if tensor() is None]:
+        del _tensors[key]
+    for tensor in state.values():
+        if isinstance(tensor, _torch.Tensor):
+            _tensors[id(tensor)] = (weakref.ref(tensor), number, model)
+    writing.emit("state", model=model, state=number, sites=sites.here(module))
+
+
+def _load_state_dict(original: Callable[..., Any], module: Any, *arguments: Any, **keywords: Any) -> Any:
+    with patching.inside("state_dict"):
+        result = original(module, *arguments, **keywords)
+    strict = arguments[1] if len(arguments) > 1 else keywords.get("strict", True)
+    _state_loaded(module, strict, result)
+    return result
+
+
+@quiet
+def _state_loaded(module: Any, strict: object, result: Any) -> None:
+    writing.emit(
+        "load_state",
+        model=wrapper.number_of(module),
+        strict=bool(strict),
+        missing=len(getattr(result, "missing_keys", ())),
+        unexpected=len(getattr(result, "unexpected_keys", ())),
+        sites=sites.here(),
+    )
+
+
+def _saving(via: str, place: int) -> Callable[..., Any]:
+    """What stands round a function that saves its first argument to the file at ``place``."""
+
+    def save(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        if patching.is_inside("save"):
+            return original(*arguments, **keywords)
+        item = arguments[0] if arguments else next(iter(keywords.values()), None)
+        file = arguments[place] if len(arguments) > place else keywords.get("f", keywords.get("filename"))
+        _saved(via, item, file)
+        with patching.inside("save"):
+            return original(*arguments, **keywords)
+
+    return save
+
+
+@quiet
+def _saved(via: str, item: Any, file: Any) -> None:
+    writing.emit(
+        "save",
+        via=via,
+        path=_path(file),
+        prefixed=list(_prefixed(item)),
+        wrapper=any(wrapper.number_of(part) is not None for _, part in _parts(item, "", 0)),
+        through=sites.through(),
+        sites=sites.here(),
+    )
+
+
+def _load(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    if not patching.is_inside("load"):
+        _loaded(arguments[0] if arguments else keywords.get("f"))
+    with patching.inside("load"):
+        return original(*arguments, **keywords)
+
+
+@quiet
+def _loaded(file: Any) -> None:
+    writing.emit("load", path=_path(file), sites=sites.here())
+
+
+def _path(file: Any) -> str | None:
+    """The path that ``file`` names, or is open at; None for what is no file."""
+    if not isinstance(file, (str, bytes, os.PathLike)):
+        file = getattr(file, "name", None)
+    return os.path.realpath(os.fsdecode(file)) if isinstance(file, (str, bytes, os.PathLike)) else None
+
+
+def _prefixed(item: Any) -> Iterator[dict[str, object]]:
+    """The state dicts in ``item`` whose keys begin with ``module.``."""
+    for at, part in _parts(item, "", 0):
+        if not isinstance(part, Mapping):
+            continue
+        state = {key: value for key, value in part.items() if isinstance(key, str)}
+        keys = [key for key in state if key.removeprefix(_COMPILED).startswith("module.")]
+        if keys and any(isinstance(state[key], _torch.Tensor) for key in keys):
+            number, model = _origin([state[key] for key in keys]) or (None, _owner(state))
+            yield {"at": at, "keys": len(keys), "of": len(part), "model": model, "state": number}
+
+
+def _origin(tensors: list[Any]) -> tuple[int, int] | None:
+    """The state and the model that one of ``tensors`` is from."""
+    for tensor in tensors:
+        known = _tensors.get(id(tensor))
+        if known is not None and known[0]() is tensor:
+            return known[1:]
+    return None
+
+
+def _owner(state: Mapping[str, Any]) -> int | None:
+    """The wrapper whose parameters have the names and shapes of ``state``, which may be a copy."""
+    for wrapped in reversed(wrapper.all_wrapped()):
+        names = {name: parameter.shape for name, parameter in wrapped.wrapper.named_parameters()}
+        found = {key.removeprefix(_COMPILED): getattr(value, "shape", None) for key, value in state.items()}
+        if names and all(found.get(name) == shape for name, shape in names.items()):
+            return wrapped.number
+    return None
+
+
+def _parts(item: Any, at: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """``item`` and what is in it, each with the way to it."""
+    yield at, item
+    if depth >= _DEPTH:
+        return
+    parts: list[tuple[str, Any]] = []
+    if isinstance(item, Mapping):
+        parts = [(f"[{key!r}]", value) for key, value in item.items()]
+    elif isinstance(item, (list, tuple)):
+        parts = [(f"[{place}]", value) for place, value in enumerate(item)]
+    elif is_dataclass(item) and not isinstance(item, type):
+        parts = [(f".{field.name}", getattr(item, field.name, None)) for field in fields(item)]
+    for way, value in parts[:_ITEMS]:
+        yield from _parts(value, at + way, depth + 1)

@@ -1,0 +1,111 @@
+"""Backwards and optimizer steps."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ddplint.harness.watch.probe import hashing, patching, sites, wrapper, writing
+from ddplint.harness.watch.probe.patching import around, quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType, ModuleType
+
+_SMALL = 4_000_000  # parameters up to which a digest is cheap
+_optimizers = writing.Numbers()
+_steps: dict[int, int] = {}  # by the optimizer's number
+_local = threading.local()
+
+
+def observe(torch: ModuleType) -> None:
+    """Patch the backward and hook into optimizers."""
+    around(torch.autograd, "backward", _backward)  # Tensor.backward calls it
+    optimizer: Any = importlib.import_module("torch.optim.optimizer")
+    for function in (_before_step, _after_step):
+        patching.leave(function)
+    optimizer.register_optimizer_step_pre_hook(_before_step)
+    optimizer.register_optimizer_step_post_hook(_after_step)
+
+
+def _backward(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    result = original(*arguments, **keywords)
+    _backward_ended()
+    return result
+
+
+@quiet
+def _backward_ended() -> None:
+    writing.emit("backward", sites=sites.here())
+
+
+def _before_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
+    _step_begun(optimizer)
+
+
+def _after_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
+    _step_ended(optimizer)
+
+
+@quiet
+def _step_begun(optimizer: Any) -> None:
+    """Some optimizers step with others inside (``ZeroRedundancyOptimizer``); only the outermost counts."""
+    frame = _stepping_frame(optimizer)
+    current = _frames(frame)
+    _running()[:] = [(other, its) for other, its in _running() if its in current and its is not frame]
+    _running().append((optimizer, frame))
+
+
+@quiet
+def _step_ended(optimizer: Any) -> None:
+    running = _running()
+    while running and running.pop()[0] is not optimizer:
+        pass
+    if not running:
+        _stepped(optimizer)
+
+
+def _running() -> list[tuple[Any, FrameType]]:
+    """The optimizers that are stepping in this thread, outermost first, each with a frame that lasts as long."""
+    running: list[tuple[Any, FrameType]] = _local.__dict__.setdefault("running", [])
+    return running
+
+
+def _stepping_frame(optimizer: Any) -> FrameType:
+    """The frame of torch's that calls the hooks round ``optimizer.step``."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001
+    while frame is not None and frame.f_code.co_filename.startswith(sites.HERE):
+        frame = frame.f_back
+    assert frame is not None, optimizer
+    return frame
+
+
+def _frames(frame: FrameType | None) -> list[FrameType]:
+    found = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def _stepped(optimizer: Any) -> None:
+    number = _optimizers.of(optimizer)
+    count = _steps[number] = _steps.get(number, -1) + 1
+    own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    models = [wrapped for wrapped in wrapper.all_wrapped() if any(id(item) in own for item in wrapped.parameters)]
+    digests = {str(wrapped.number): hashing.digest(wrapped.parameters) for wrapped in models if _is_due(count, wrapped)}
+    writing.emit(
+        "step",
+        optimizer=number,
+        models=[wrapped.number for wrapped in models],
+        digest=digests or None,
+        sites=sites.here(),
+    )
+
+
+def _is_due(count: int, wrapped: Any) -> bool:
+    """Whether a digest is taken after step ``count``: of the first ones, then now and then; the same on all ranks."""
+    small = sum(parameter.numel() for parameter in wrapped.parameters) <= _SMALL
+    return count < 32 or count % 16 == 0 if small else count < 4 or count % 64 == 0
