@@ -15,6 +15,12 @@ def is_terminal() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def heading(text: str) -> None:
+    """Print ``text`` above what follows, bold on a terminal."""
+    bold = is_terminal() and not os.environ.get("NO_COLOR")
+    print(f"\x1b[1m{text}\x1b[0m" if bold else text)
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> None:
     """Print ``rows`` under ``columns``; those whose index is ``numeric`` are set flush right."""
     if is_terminal():

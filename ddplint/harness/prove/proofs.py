@@ -1,0 +1,72 @@
+"""The proofs there are.
+
+To add one: write its programs, ``sources/NAME_mistake.py`` and ``sources/NAME_cure.py`` (and more of either kind, as
+``NAME_mistake_OTHER.py``), and a function in ``evidence`` that tells them apart; then enter it here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ddplint.harness.prove import evidence
+from ddplint.harness.statuses import HarnessError
+from ddplint.rules import BY_SYMBOL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from ddplint.harness.prove.evidence import Measure
+    from ddplint.harness.prove.seen import Run
+    from ddplint.rules import Rule
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How a rule is proved: ``evidence`` measures a run of one of its programs.
+
+    ``strays`` where the mistake ends with other parameters than one process that is given the ranks' batches;
+    other mistakes spoil what is trained on, or cost time.
+    """
+
+    name: str
+    symbol: str
+    evidence: Callable[[Run], list[Measure]]
+    strays: bool = False
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that is proved."""
+        return BY_SYMBOL[self.symbol]
+
+    def sources(self, folder: Path, kind: str) -> list[Path]:
+        """The programs in ``folder`` of one kind, ``mistake`` or ``cure``; raises ``HarnessError`` if there is none."""
+        first = folder / f"{self.name}_{kind}.py"
+        if not first.is_file():
+            raise HarnessError(f"{first}: no such file")
+        return [first, *sorted(folder.glob(f"{self.name}_{kind}_*.py"))]
+
+
+PROOFS = (
+    Proof("sampler", "ddp-missing-distributed-sampler", evidence.sampler),
+    Proof("epoch", "ddp-missing-set-epoch", evidence.epoch),
+    Proof("wrapper", "ddp-wrapper-state-dict", evidence.wrapper),
+    Proof("save", "ddp-unguarded-save", evidence.save),
+    Proof("device", "ddp-wrap-before-move", evidence.device, strays=True),
+    Proof("accum", "ddp-wasted-gradient-sync", evidence.accum),
+)
+
+
+def select(names: Iterable[str]) -> list[Proof]:
+    """The proofs of the rules with these names, ids or symbols; all if there are none.
+
+    Raises ``HarnessError`` for a name that is none of them.
+    """
+    known = {name.lower(): proof for proof in PROOFS for name in (proof.name, proof.symbol, proof.rule.id)}
+    chosen = set()
+    for name in names:
+        if name.lower() not in known:
+            raise HarnessError(f"no proof of {name!r}; there are: {', '.join(proof.name for proof in PROOFS)}")
+        chosen.add(known[name.lower()])
+    return [proof for proof in PROOFS if not chosen or proof in chosen]

@@ -1,0 +1,35 @@
+"""Every rank trains on every sample.
+
+To be run by ``torchrun --nproc-per-node 2 sampler_mistake.py``.
+"""
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    """Train a small model on 64 samples."""
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    samples = torch.randn(64, 8)
+    dataset = TensorDataset(samples, samples.sum(dim=1, keepdim=True))
+    loader = DataLoader(dataset, batch_size=4, shuffle=True)  # [ddp-missing-distributed-sampler]
+
+    network = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    model = DistributedDataParallel(network)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+
+    for _ in range(2):
+        for inputs, targets in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            loss.backward()
+            optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
