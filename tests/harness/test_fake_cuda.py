@@ -1,0 +1,261 @@
+"""Scripts written for NCCL and CUDA run without a GPU, and behave as on one where the rules look."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INSTALL = "import torch\nfrom ddplint.harness.watch.fake_cuda import install\ninstall(torch)\n"
+
+# Each observation is a JSON value, or the first line of the error that came instead.
+OBSERVE = """
+import json, os, sys
+seen = {}
+
+def see(name, function):
+    try:
+        seen[name] = function()
+    except Exception as error:
+        seen[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+"""
+
+RANKS = (
+    INSTALL
+    + OBSERVE
+    + '''
+import copy, io, threading, warnings
+import torch.distributed as dist
+from torch import cuda, nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.checkpoint import checkpoint
+
+warnings.simplefilter("ignore", FutureWarning)
+local = int(os.environ["LOCAL_RANK"])
+see("available", lambda: [cuda.is_available(), torch.accelerator.is_available(), cuda.device_count()])
+cuda.set_device(local)
+dist.init_process_group("nccl", device_id=torch.device("cuda", local))
+see("backend", lambda: [dist.get_backend(), dist.get_backend(dist.new_group([0, 1], backend="nccl"))])
+see("collectives", lambda: dist.barrier(device_ids=[local]))
+
+def devices(*tensors):
+    return [str(tensor.device) for tensor in tensors]
+
+one = torch.ones(2, device="cuda")
+see("made", lambda: devices(one, one + 1, torch.randn_like(one), torch.tensor([1], device=one.device), one.cpu()))
+see("numbers", lambda: [str(torch.device(1)), *devices(torch.ones(1).to(1), nn.Linear(1, 1).to(1).weight)])
+see("flags", lambda: [one.is_cuda, one.is_cpu, one.get_device(), torch.ones(1).is_cuda])
+see("the same", lambda: [one.cuda() is one, one.to("cuda") is one, one.to("cpu") is one])
+
+def in_thread():
+    told = []
+    thread = threading.Thread(target=lambda: told.extend(devices(torch.ones(1, device="cuda"), torch.ones(1).cuda())))
+    thread.start()
+    thread.join()
+    return told
+
+def in_context():
+    with torch.device("cuda"):
+        attention = nn.MultiheadAttention(4, 2)
+        made = devices(torch.ones(1), attention(*torch.ones(3, 1, 1, 4))[0])
+        return [*made, str(torch.get_default_device())]
+
+def by_default():
+    torch.set_default_device("cuda")
+    told = devices(torch.ones(1), nn.Linear(1, 1).weight)
+    torch.set_default_device(None)
+    return [*told, *devices(torch.ones(1))]
+
+def loaded():
+    stored = io.BytesIO()
+    torch.save({"one": one, "weights": nn.Linear(1, 1).cuda().state_dict()}, stored)
+    told = []
+    for place in (f"cuda:{local}", {"cuda:0": f"cuda:{local}"}, "cpu", lambda storage, _: storage.cuda(local)):
+        stored.seek(0)
+        told += devices(torch.load(stored, map_location=place)["one"])
+    return told
+
+def streams():
+    side, start, end = cuda.Stream(), cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    start.record()
+    with cuda.stream(side):
+        copied = torch.ones(1).pin_memory().cuda(non_blocking=True)
+    copied.record_stream(cuda.current_stream())
+    cuda.current_stream().wait_stream(side)
+    end.record()
+    cuda.synchronize()
+    return [*devices(copied), start.elapsed_time(end) >= 0]
+
+see("thread", in_thread)
+see("context", in_context)
+see("default", by_default)
+see("loaded", loaded)
+see("streams", streams)
+see("copied", lambda: devices(copy.deepcopy(nn.Linear(1, 1).cuda()).weight))
+see("generator", lambda: list(torch.rand(1, device="cuda", generator=torch.Generator("cuda").manual_seed(1)).shape))
+see("graph", cuda.CUDAGraph)
+see("memory", lambda: [cuda.memory_allocated(), cuda.max_memory_reserved(), cuda.get_device_properties(0).major])
+see("unmoved", lambda: DDP(nn.Linear(2, 2), device_ids=[local]))
+see("unmoved under nccl", lambda: DDP(nn.Linear(2, 2)))
+
+gloo = dist.new_group(backend="gloo")
+
+def drift(model, forward=None, scaler=None):
+    """How far apart the ranks' parameters are after three steps on different data."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, fused=True)
+    data = torch.Generator().manual_seed(local)
+    for _ in range(3):
+        optimizer.zero_grad()
+        inputs = torch.randn(4, 2, generator=data).cuda(non_blocking=True)
+        with torch.autocast("cuda", dtype=torch.float16, enabled=scaler is not None):
+            loss = (forward or model)(inputs).square().mean()
+        if scaler is None:
+            loss.backward()
+            optimizer.step()
+        else:
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+    parameter = next(model.parameters()).detach().clone()
+    others = [torch.zeros_like(parameter) for _ in range(2)]
+    dist.all_gather(others, parameter)
+    return "apart" if (others[0] - others[1]).abs().max() > 1e-3 else "equal"
+
+class Recomputed(nn.Linear):
+    def forward(self, inputs):
+        return checkpoint(lambda given: super(Recomputed, self).forward(given) + torch.ones(2, device="cuda"),
+                          inputs, use_reentrant=False)
+
+def wrapped(model):
+    return DDP(model.to(local), device_ids=[local], output_device=local)
+
+def again(model):
+    model.cuda(), model.to(local), model.module.to("cuda")
+    return model
+
+torch.manual_seed(0)
+normalized = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2))
+see("moved before", lambda: drift(wrapped(nn.Linear(2, 2))))
+see("moved again", lambda: drift(again(wrapped(nn.Linear(2, 2)))))
+see("moved after", lambda: drift(DDP(nn.Linear(2, 2), process_group=gloo).cuda()))
+see("moved there and back", lambda: drift(wrapped(nn.Linear(2, 2)).cpu().cuda()))
+see("cast after", lambda: drift(wrapped(nn.Linear(2, 2)).double().float()))
+see("scaled", lambda: drift(wrapped(nn.Linear(2, 2)), scaler=torch.cuda.amp.GradScaler()))
+see("recomputed", lambda: drift(wrapped(Recomputed(2, 2))))
+see("normalized", lambda: drift(wrapped(nn.SyncBatchNorm.convert_sync_batchnorm(normalized))))
+see("compiled", lambda: drift(wrapped(torch.compile(nn.Linear(2, 2)))))
+see("compiled keys", lambda: list(torch.compile(nn.Linear(2, 2, bias=False)).state_dict()))
+
+def data_moved(model):
+    for parameter in model.parameters():
+        parameter.data = parameter.data.cuda()
+    return model
+
+see("data moved after", lambda: drift(data_moved(DDP(nn.Linear(2, 2), process_group=gloo))))
+dist.barrier()
+with open(f"seen-{local}.json", "w") as file:
+    json.dump(seen, file)
+del gloo
+os._exit(0)
+'''
+)
+
+SEEN: dict[str, tuple[object, object]] = {
+    "available": ([True, True, 2],) * 2,
+    "backend": (["nccl", "nccl"],) * 2,
+    "collectives": (None,) * 2,
+    "made": (["cuda:0"] * 4 + ["cpu"], ["cuda:1"] * 4 + ["cpu"]),
+    "numbers": (["cuda:1"] * 3,) * 2,
+    "flags": ([True, False, 0, False], [True, False, 1, False]),
+    "the same": ([True, True, False],) * 2,
+    # A new thread's current GPU is the first.
+    "thread": (["cuda:0"] * 2,) * 2,
+    "context": (["cuda:0"] * 3, ["cuda:1"] * 3),
+    "default": (["cuda:0"] * 2 + ["cpu"], ["cuda:1"] * 2 + ["cpu"]),
+    "loaded": (["cuda:0"] * 2 + ["cpu"] * 2, ["cuda:1"] * 2 + ["cpu"] * 2),
+    "streams": (["cuda:0", True], ["cuda:1", True]),
+    "copied": (["cuda:0"], ["cuda:1"]),
+    "generator": ([1],) * 2,
+    "graph": ("RuntimeError: torch.cuda.CUDAGraph is not possible on fake CUDA",) * 2,
+    "memory": ([0, 0, 8],) * 2,
+    "unmoved under nccl": ("RuntimeError: No backend type associated with device type cpu",) * 2,
+    "moved before": ("equal",) * 2,
+    "moved again": ("equal",) * 2,
+    "moved after": ("apart",) * 2,
+    "moved there and back": ("apart",) * 2,
+    "data moved after": ("apart",) * 2,
+    "cast after": ("apart",) * 2,
+    "scaled": ("equal",) * 2,
+    "recomputed": ("equal",) * 2,
+    "normalized": ("equal",) * 2,
+    "compiled": ("equal",) * 2,
+    "compiled keys": (["_orig_mod.weight"],) * 2,
+}
+
+SPAWNED = (
+    INSTALL
+    + OBSERVE
+    + '''
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.utils.data import DataLoader, Dataset
+
+class Asks(Dataset):
+    """Tells a loader's worker what a program is told, and makes tensors as a program may."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, number):
+        return torch.cuda.is_available(), torch.ones(1, device="cuda").cpu()
+
+def be_rank(rank, world):
+    loader = DataLoader(Asks(), 2, num_workers=1, pin_memory=True)
+    see("loader", lambda: [told.tolist() for told, _ in loader])
+    see("world", lambda: world)
+    with open(f"seen-{rank}.json", "w") as file:
+        json.dump(seen, file)
+
+if __name__ == "__main__":
+    world = torch.cuda.device_count()
+    mp.spawn(be_rank, (world,), nprocs=world)
+'''
+)
+
+
+def launch(folder: Path, script: str, *launcher: str, **variables: str) -> list[dict[str, Any]]:
+    """What the two ranks of ``script`` saw."""
+    (folder / "script.py").write_text(script, encoding="utf-8")
+    command = [sys.executable, "-W", "error::UserWarning", *launcher, "script.py"]
+    process = run(command, folder, OMP_NUM_THREADS="1", **variables)
+    assert process.returncode == 0, process.stderr
+    return [json.loads((folder / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
+
+
+@pytest.fixture(scope="module")
+def seen_by_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+    return launch(tmp_path_factory.mktemp("ranks"), RANKS, *torchrun)
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_rank_sees_what_it_would_on_a_gpu(seen_by_ranks: list[dict[str, Any]], name: str) -> None:
+    assert tuple(seen[name] for seen in seen_by_ranks) == SEEN[name]
+
+
+def test_device_ids_of_a_module_that_was_not_moved_are_refused(seen_by_ranks: list[dict[str, Any]]) -> None:
+    for rank, seen in enumerate(seen_by_ranks):
+        assert seen["unmoved"].startswith("ValueError: DistributedDataParallel device_ids"), seen["unmoved"]
+        assert f"got device_ids [{rank}]" in seen["unmoved"]
+
+
+def test_spawned_ranks_and_their_loaders_find_a_gpu_for_each_rank_asked_for(tmp_path: Path) -> None:
+    seen = launch(tmp_path, SPAWNED, DDPLINT_RUN_NPROC="2")
+    assert seen == [{"loader": [[True, True], [True, True]], "world": 2}] * 2
