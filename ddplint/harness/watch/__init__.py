@@ -2,18 +2,121 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
 
+from ddplint.harness import launch
+from ddplint.harness.options import processes, seconds
 from ddplint.harness.statuses import HarnessError, Status
+from ddplint.harness.watch import events
 
-if TYPE_CHECKING:
-    import argparse
+_EPILOG = """\
+Verdicts: found; clean; not exercised (it did not happen in this run); cannot judge (it happened, and what was seen
+does not tell). The script's output goes to the error stream: the standard output is the report."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add this command's options to ``parser``."""
+    parser.usage = "%(prog)s [options] -- SCRIPT [ARGUMENT ...]"
+    parser.epilog = _EPILOG
+    parser.add_argument("script", metavar="SCRIPT", help="the training script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="the script's own arguments")
+    parser.add_argument("--nproc", type=processes, default=2, metavar="N", help="processes (default: 2)")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--torchrun", action="store_true", help="start the ranks with torchrun (default: as it looks)")
+    way.add_argument("--spawn", action="store_true", help="start the script plainly: it starts its ranks itself")
+    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="seconds allowed (default: 300)")
+    parser.add_argument("--fake-cuda", action="store_true", help="let a script that asks for CUDA and nccl run without")
+    parser.add_argument("--lint", action="store_true", help="run the linter too, and compare what both say")
+    parser.add_argument("--json", metavar="FILE", help="write the report for a machine ('-': in place of the text)")
 
 
 def run(options: argparse.Namespace) -> Status:
-    """Not written yet."""
-    raise HarnessError("not written yet")
+    """Run the script, judge what was seen, and report it."""
+    from ddplint.harness.watch import judges, report
+    from ddplint.harness.watch.drift import drifts
+    from ddplint.harness.watch.lint import join
+    from ddplint.harness.watch.spawning import spawns
+
+    _check(options)
+    program = launch.Program(
+        options.script,
+        tuple(options.arguments),
+        options.nproc,
+        spawns=options.spawn or (not options.torchrun and spawns(options.script)),
+        timeout=options.timeout,
+    )
+    ended, seen = watch(program, fake_cuda=options.fake_cuda)
+    observed = judges.observe(seen)
+    verdicts = judges.verdicts(observed)
+    executed = {site for event in seen for site in event.get("sites") or ()}
+    joined = join(options.script, verdicts, executed) if options.lint else None
+    notes = list(map(str, drifts(observed)))
+    if options.fake_cuda:
+        notes.append("It ran on fake CUDA: speed, memory and what only a GPU does were not seen.")
+    elif ended.error is not None and _asks_for_cuda(f"{ended.error}\n{ended.trace}"):
+        notes.append("The script asks for CUDA: --fake-cuda lets it run without.")
+    if observed.is_cut:
+        notes.append("It did more than is written down: the verdicts are on the first part of the run.")
+    if observed.world > 1 and observed.world != len(observed.ranks):
+        notes.append(f"Of its {observed.world} ranks {len(observed.ranks)} were seen.")
+    parts = program, ended, verdicts, joined, notes
+    if options.json is not None:
+        text = json.dumps(report.as_json(*parts), indent=2) + "\n"
+        if options.json == "-":
+            sys.stdout.write(text)
+        else:
+            Path(options.json).write_text(text, encoding="utf-8")
+    if options.json != "-":
+        report.print_report(*parts)
+    return _status(ended, {verdict.state.value for verdict in verdicts})
+
+
+def watch(program: launch.Program, *, fake_cuda: bool = False) -> tuple[launch.Ended, list[events.Event]]:
+    """Run ``program`` observed, with its output on the error stream; how it ended, and what was seen by time."""
+    with tempfile.TemporaryDirectory(prefix="ddplint-") as top:
+        notes, seen = Path(top, "notes"), Path(top, "events")
+        notes.mkdir()
+        seen.mkdir()
+        environment = {
+            **program.environment,
+            events.EVENTS: str(seen),
+            **({events.FAKE_CUDA: "1"} if fake_cuda else {}),
+        }
+        observed = launch.Program(
+            program.script, program.arguments, program.nproc, program.spawns, program.timeout, environment
+        )
+        sys.stderr.flush()
+        ended = launch.run(observed, notes, stdout=sys.stderr.buffer)
+        return ended, events.read(seen)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what cannot be run or written before anything is started."""
+    script = options.script
+    if os.path.isdir(script):
+        raise HarnessError(f"{script}: is a folder; name a script")
+    if not os.path.isfile(script):
+        raise HarnessError(f"{script}: no such file")
+    if not os.access(script, os.R_OK):
+        raise HarnessError(f"{script}: cannot be read")
+    if options.json not in (None, "-") and not Path(options.json).absolute().parent.is_dir():
+        raise HarnessError(f"{Path(options.json).parent}: no such folder")
+
+
+def _asks_for_cuda(text: str) -> bool:
+    return any(word in text for word in ("CUDA", "NCCL", "nccl", "cuda", "accelerator"))
+
+
+def _status(ended: launch.Ended, states: set[str]) -> Status:
+    if ended.timed_out:
+        return Status.CANNOT_TELL
+    if ended.error is not None:
+        return Status.FAILED
+    if "found" in states:
+        return Status.FOUND
+    return Status.FINE if "clean" in states else Status.CANNOT_TELL

@@ -1,0 +1,231 @@
+"""Whether the ranks shared the samples out among them: no two may train on the same row in one pass."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from ddplint.harness.watch.observed import place_of, sites
+from ddplint.harness.watch.passes import Pass, by_loader, forward_rows, hashable, training_passes
+from ddplint.harness.watch.verdict import State, Verdict, summed_up
+
+if TYPE_CHECKING:
+    from ddplint.harness.watch.events import Event
+    from ddplint.harness.watch.observed import Place, Rank, Run
+    from ddplint.harness.watch.passes import Row
+    from ddplint.harness.watch.source import Source
+
+RULE = "ddp-missing-distributed-sampler"
+
+_FEW = 0.1  # of a pass: less may be a custom sampler's own padding
+_ALIKE = 0.9  # of the positions: what is left may be a rank's extra draws from its generator
+_VARIED = 4  # so many different rows tell one data set from another
+_CURE = "Give the DataLoader sampler=DistributedSampler(dataset) in place of shuffle"
+
+Orders = dict[int, list["Row"]]
+"""What each rank read, in order."""
+
+
+def judge(run: Run, _source: Source) -> list[Verdict]:
+    """The loaders whose training passes share rows between ranks; without a training loader, the wrapper's inputs."""
+    passes = {rank.number: training_passes(rank) for rank in run.ranks}
+    if not any(passes.values()):
+        return _judge_inputs(run)
+    trained = _matched(run, passes)
+    parts = []
+    for made, by_rank in trained:
+        if len(by_rank) < 2:
+            text = f"the DataLoader of {place_of(made)} trained on rank {', '.join(map(str, by_rank))} alone"
+            parts.append(Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank)))
+            continue
+        rounds = [
+            _compare(made, {rank: found[at] for rank, found in by_rank.items()}, _varies(by_rank))
+            for at in range(min(map(len, by_rank.values())))
+        ]
+        parts.extend(_worst(rounds))
+    return summed_up(RULE, parts, "no DataLoader was iterated for training")
+
+
+def _matched(run: Run, passes: dict[int, list[Pass]]) -> list[tuple[Event, dict[int, list[Pass]]]]:
+    """The training loaders that correspond to each other on the ranks, with their passes by rank."""
+    found: dict[Place, tuple[Event, dict[int, list[Pass]]]] = {}
+    unmatched: dict[int, list[list[Pass]]] = defaultdict(list)
+    for rank in run.ranks:
+        for loader, some in by_loader(passes[rank.number]).items():
+            place = rank.place("loader", loader)
+            if place is None:
+                unmatched[rank.number].append(some)
+            else:
+                found.setdefault(place, (rank.made("loader")[loader], {}))[1][rank.number] = some
+    return _partnered(list(found.values()), run.world)
+
+
+def _partnered(
+    loaders: list[tuple[Event, dict[int, list[Pass]]]], world: int
+) -> list[tuple[Event, dict[int, list[Pass]]]]:
+    """Loaders that the ranks made at places of their own correspond, where each rank trained on one such."""
+    whole = [loader for loader in loaders if len(loader[1]) == world]
+    lone = [loader for loader in loaders if len(loader[1]) < world]
+    ranks = [rank for _, by_rank in lone for rank in by_rank]
+    if len(lone) > 1 and len(set(ranks)) == len(ranks):
+        together = {rank: some for _, by_rank in lone for rank, some in by_rank.items()}
+        return [*whole, (lone[0][0], together)]
+    return loaders
+
+
+def _worst(rounds: list[Verdict]) -> list[Verdict]:
+    """Of the verdicts on a loader's passes, the first mistake; else all."""
+    return next(([one] for one in rounds if one.state is State.FOUND), rounds)
+
+
+def _varies(by_rank: dict[int, list[Pass]]) -> bool:
+    """Whether a row of one index is another each time it is read: then its hash says nothing about what it is."""
+    for passes in by_rank.values():
+        known: dict[Row, Row] = {}
+        for one in passes:
+            indices, rows = one.indices(), one.rows()
+            if indices and rows and len(indices) == len(rows):
+                for index, row in zip(hashable(indices), rows, strict=True):
+                    if known.setdefault(index, row) != row:
+                        return True
+    return False
+
+
+def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
+    """What one pass over a loader shows on the ranks."""
+    rows: Orders = {rank: order for rank, one in by_rank.items() if (order := one.rows())}
+    indices: Orders = {rank: order for rank, one in by_rank.items() if (order := one.indices())}
+    has_rows, has_indices = len(rows) == len(by_rank), len(indices) == len(by_rank)
+    if has_indices and not _overlaps(indices) and (varies or not has_rows or not _overlaps(rows)):
+        return _clean(made, indices)
+    if varies or not has_rows:
+        reason = "its rows differ each time they are read" if varies else "its rows could not be told apart"
+        text = f"what the ranks read from the DataLoader of {place_of(made)} cannot be compared: {reason}"
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(indices or rows))
+    if not _overlaps(rows):
+        return _clean(made, rows)
+    if _is_ambiguous(rows, indices if has_indices else None):
+        if has_indices and not _overlaps(indices):
+            return _clean(made, indices)
+        text = f"the DataLoader of {place_of(made)} gave too many equal rows to tell which sample each of them is"
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+    alike = _alike(rows)
+    if not alike and _draws_again(indices if has_indices else rows):
+        return _clean(made, rows)
+    if not alike and not all(one.complete for one in by_rank.values()) and not _is_torch(made.get("sampler_cls")):
+        text = f"the DataLoader of {place_of(made)} was left before its end, and its sampler draws in a way of its own"
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+    return _found(made, rows, alike)
+
+
+def _found(made: Event, rows: Orders, alike: bool) -> Verdict:
+    numbers = _numbers(rows)
+    shared, most = numbers["shared"], max(len(set(order)) for order in rows.values())
+    ranks = " and ".join(map(str, sorted(rows))) if len(rows) == 2 else f"{min(rows)} to {max(rows)}"
+    what = "the same batches in the same order" if alike else "the same samples"
+    cure = _CURE
+    if made.get("iterable"):
+        cure = "Let the data set give each rank its share, for instance itertools.islice(rows, rank, None, world_size)"
+    elif "istributed" in str(made.get("sampler_cls")):
+        cure = "Build the data set and the sampler alike on all ranks, with one seed"
+    text = (
+        f"The ranks do not share the samples of this DataLoader out: in one pass {shared} of {most} samples were read "
+        f"by more than one of the ranks {ranks}, {what}, so the added processes repeat work. {cure}."
+    )
+    return Verdict(RULE, State.FOUND, text, sites(made), tuple(sorted(rows)), {**numbers, "same_order": alike})
+
+
+def _clean(made: Event, orders: Orders) -> Verdict:
+    numbers = _numbers(orders)
+    text = f"the ranks read different samples from the DataLoader of {place_of(made)}"
+    return Verdict(RULE, State.CLEAN, text, sites(made), tuple(sorted(orders)), numbers)
+
+
+def _numbers(orders: Orders) -> dict[str, object]:
+    """How many samples each rank read in the pass, and how many were read by more than one."""
+    return {
+        "samples": {str(rank): len(set(order)) for rank, order in sorted(orders.items())},
+        "shared": _shared(orders),
+    }
+
+
+def _shared(orders: Orders) -> int:
+    counts = Counter(chain.from_iterable(set(order) for order in orders.values()))
+    return sum(count > 1 for count in counts.values())
+
+
+def _overlaps(orders: Orders) -> bool:
+    """Whether more is shared than what fills up the last, uneven share."""
+    shared, least = _shared(orders), min(len(set(order)) for order in orders.values())
+    return shared >= len(orders) and shared > _FEW * least
+
+
+def _is_ambiguous(rows: Orders, indices: Orders | None) -> bool:
+    """Whether equal rows may be different samples."""
+    if len(set(chain.from_iterable(rows.values()))) < _VARIED:
+        return True
+    if indices is not None:
+        # Equal rows are to be expected where equal indices were drawn.
+        repeated = any(len(set(rows[rank])) < _ALIKE * len(set(indices[rank])) for rank in rows)
+        return repeated and not _agree(rows, indices)
+    return any(len(set(order)) < _ALIKE * len(order) for order in rows.values()) and not _alike(rows)
+
+
+def _agree(rows: Orders, indices: Orders) -> bool:
+    """Whether equal indices gave equal rows on all ranks."""
+    known: dict[Row, Row] = {}
+    for rank, order in rows.items():
+        for index, row in zip(indices[rank], order, strict=False):
+            if known.setdefault(index, row) != row:
+                return False
+    return True
+
+
+def _alike(rows: Orders) -> bool:
+    """Whether the ranks read the same rows in the same order."""
+    first, *others = rows.values()
+    least = min(map(len, rows.values()))
+    return all(sum(map(_equal, first, other)) >= _ALIKE * least for other in others)
+
+
+def _equal(left: Row, right: Row) -> bool:
+    return bool(left == right)
+
+
+def _draws_again(orders: Orders) -> bool:
+    """Whether samples come more than once in one pass: drawn with replacement, or without end."""
+    return all(len(set(order)) < _ALIKE * len(order) for order in orders.values())
+
+
+def _is_torch(cls: object) -> bool:
+    return str(cls).rpartition(".")[2] in ("SequentialSampler", "RandomSampler", "SubsetRandomSampler", "None")
+
+
+def _judge_inputs(run: Run) -> list[Verdict]:
+    """Without a training loader: the rows given to the wrapper, on all ranks."""
+    inputs = {rank.number: forward_rows(rank) for rank in run.ranks}
+    if not any(True for rank in run.ranks for _ in rank.of("backward")):
+        return [Verdict(RULE, State.NOT_EXERCISED, "nothing was trained")]
+    if not all(inputs.values()):
+        return [Verdict(RULE, State.CANNOT_JUDGE, "no DataLoader was seen, and no rows of the model's inputs either")]
+    rows: Orders = {rank: hashable(chain.from_iterable(some)) for rank, some in inputs.items()}
+    ranks = tuple(sorted(rows))
+    if not _overlaps(rows):
+        return [
+            Verdict(RULE, State.CLEAN, "the models of the ranks were given different rows", (), ranks, _numbers(rows))
+        ]
+    stack = _input_sites(run.ranks[0])
+    steps = min(len({str(batch) for batch in some}) for some in inputs.values())
+    if steps < 2 or len(set(chain.from_iterable(rows.values()))) < 2 * _VARIED or not _alike(rows):
+        text = "no DataLoader was seen, and the rows given to the model do not tell whose they are"
+        return [Verdict(RULE, State.CANNOT_JUDGE, text, stack, ranks, _numbers(rows))]
+    text = (
+        "Each rank's model is given the same rows in every step, so the added processes repeat work. "
+        "Give each rank its share, for instance rows[rank::world_size]."
+    )
+    return [Verdict(RULE, State.FOUND, text, stack, ranks, {**_numbers(rows), "same_order": True})]
+
+
+def _input_sites(rank: Rank) -> tuple[str, ...]:
+    return next((sites(event) for event in rank.of("forward") if event.get("grad")), ())

@@ -1,0 +1,127 @@
+"""Whether more than one rank wrote one file."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ddplint.harness.watch.observed import shared_start, sites
+from ddplint.harness.watch.verdict import State, Verdict, summed_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ddplint.harness.watch.observed import Rank, Run
+    from ddplint.harness.watch.source import Source
+
+RULE = "ddp-unguarded-save"
+
+Stack = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Write:
+    """That a rank wrote ``path`` at ``stack`` (the user's frames, innermost first)."""
+
+    rank: int
+    path: str
+    stack: Stack
+    how: str
+
+
+def judge(run: Run, _source: Source) -> list[Verdict]:
+    """The calls by which several ranks wrote one path."""
+    writes = [write for rank in run.ranks for write in _writes(rank)]
+    writers: dict[str, set[int]] = defaultdict(set)
+    for write in writes:
+        writers[write.path].add(write.rank)
+    by_call: dict[str, list[Write]] = defaultdict(list)
+    for write in writes:
+        if write.stack:
+            by_call[write.stack[0]].append(write)
+    parts = [part for some in by_call.values() for part in _judge_call(some, writers)]
+    if not parts and writes:
+        paths = sorted({write.path for write in writes})
+        text = f"each of the files written ({len(paths)}) was written by one rank"
+        parts = [Verdict(RULE, State.CLEAN, text, writes[0].stack, _ranks(writes), {"files": len(paths)})]
+    return summed_up(RULE, parts, "no file was written by a rank")
+
+
+def _writes(rank: Rank) -> Iterator[Write]:
+    """What a rank wrote. What is saved into a file that the program opened itself was written where that was opened."""
+    opened: dict[str, Stack] = {}
+    for event in rank.all_events:
+        kind, path = event["ev"], event.get("path")
+        if not path or path == os.devnull:
+            continue
+        if kind == "open" and _truncates(event.get("mode")):
+            opened[path] = sites(event)
+            yield Write(rank.number, path, sites(event), "opened for writing")
+        elif kind == "save" and path not in opened:
+            yield Write(rank.number, path, sites(event), str(event.get("via") or "saved"))
+        elif kind == "rename":
+            yield Write(rank.number, path, sites(event), "moved to its place")
+        elif kind == "remove":
+            yield Write(rank.number, path, sites(event), "removed")
+
+
+def _truncates(mode: object) -> bool:
+    return isinstance(mode, str) and any(letter in mode for letter in "wx")
+
+
+def _judge_call(writes: list[Write], writers: dict[str, set[int]]) -> list[Verdict]:
+    """The mistakes of the writes that one call made.
+
+    Where the function that holds the call is reached by a route of one rank as well, that route is guarded and the
+    call is right: the mistake stands where the other routes leave it.
+    """
+    ranks_on: dict[Stack, set[int]] = defaultdict(set)
+    for write in writes:
+        ranks_on[write.stack].add(write.rank)
+    crowded: dict[Stack, list[Write]] = defaultdict(list)
+    for write in writes:
+        if len(writers[write.path]) > 1 and len(ranks_on[write.stack]) > 1:
+            crowded[write.stack].append(write)
+    lonely = [stack for stack, ranks in ranks_on.items() if len(ranks) == 1]
+    if not crowded:
+        # Ranks that met in one file on routes of their own, such as the two arms of a test of the rank.
+        shared = [write for write in writes if len(writers[write.path]) > 1]
+        return [_found(shared[0].stack, shared)] if shared else []
+    by_place: dict[Stack, list[Write]] = defaultdict(list)
+    for stack, some in crowded.items():
+        by_place[_parting(stack, lonely)].extend(some)
+    return [_found(place, some) for place, some in by_place.items()]
+
+
+def _parting(stack: Stack, others: Iterable[Stack]) -> Stack:
+    """``stack`` from the innermost frame on that none of ``others`` has in its place."""
+    at = 0
+    for other in others:
+        same = shared_start(stack, other)
+        at = max(at, min(same, len(stack) - 1))
+    return stack[at:]
+
+
+def _found(stack: Stack, writes: list[Write]) -> Verdict:
+    ranks = _ranks(writes)
+    paths = sorted({write.path for write in writes})
+    how = writes[0].how
+    verb = "removed" if how == "removed" else "written"
+    harm = (
+        "for all but the first it is gone, and they fail"
+        if how == "removed"
+        else "the last writer wins, and writers of different sizes leave a broken file"
+    )
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    text = (
+        f"{paths[0]}{more} was {verb} by ranks {', '.join(map(str, ranks))}: {harm}. "
+        "Write 'if dist.get_rank() == 0:' over this call, or give each rank a path of its own."
+    )
+    evidence = {"paths": paths[:8], "files": len(paths), "writes": len(writes), "how": how, "call": writes[0].stack[0]}
+    return Verdict(RULE, State.FOUND, text, stack, ranks, evidence)
+
+
+def _ranks(writes: Iterable[Write]) -> tuple[int, ...]:
+    return tuple(sorted({write.rank for write in writes}))

@@ -1,0 +1,80 @@
+"""Whether a saved state dict carries the wrapper's prefix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ddplint.harness.watch.observed import place_of, sites
+from ddplint.harness.watch.verdict import State, Verdict, summed_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ddplint.harness.watch.events import Event
+    from ddplint.harness.watch.observed import Rank, Run
+    from ddplint.harness.watch.source import Source
+
+RULE = "ddp-wrapper-state-dict"
+
+
+def judge(run: Run, _source: Source) -> list[Verdict]:
+    """The calls of a wrapper's ``state_dict`` whose result was written, unless a wrapper read it back."""
+    parts = []
+    read_back = {path for rank in run.ranks for path in _read_back(rank)}
+    saves = [(rank, event) for rank in run.ranks for event in rank.of("save")]
+    for rank, save in saves:
+        if save.get("path") in read_back:
+            text = f"{save['path']} was loaded into a wrapper again, which needs the keys as they are"
+            parts.append(Verdict(RULE, State.CLEAN, text, sites(save), (rank.number,)))
+            continue
+        parts.extend(_judge_save(rank, save))
+    return summed_up(RULE, parts, "no state dict was saved")
+
+
+def _judge_save(rank: Rank, save: Event) -> Iterator[Verdict]:
+    saved_at = place_of(save)
+    if save.get("wrapper"):
+        text = (
+            f"The DistributedDataParallel object itself is written to {save.get('path')}: it can be loaded only in a "
+            "process group, and its keys begin with 'module.'. Save model.module.state_dict()."
+        )
+        yield Verdict(RULE, State.FOUND, text, sites(save), (rank.number,), {"path": save.get("path")})
+        return
+    wrapped = [entry for entry in save.get("prefixed") or () if entry.get("model") is not None]
+    for entry in wrapped:
+        state = _state(rank, save, entry)
+        keys = entry.get("keys")
+        count = len(keys) if isinstance(keys, list) else keys
+        at = f" under {entry['at']!r}" if entry.get("at") else ""
+        text = (
+            f"This state dict is the wrapper's: its {count} keys begin with 'module.' and were written to "
+            f"{save.get('path')}{at} at {saved_at}, so the plain model refuses the file, or with strict=False loads "
+            "nothing. Save model.module.state_dict()."
+        )
+        stack = sites(state) if state is not None else sites(save)
+        evidence = {"path": save.get("path"), "at": entry.get("at"), "keys": count, "saved_at": saved_at}
+        yield Verdict(RULE, State.FOUND, text, stack, (rank.number,), evidence)
+    if not wrapped:
+        text = "no saved state dict has keys that begin with 'module.'"
+        yield Verdict(RULE, State.CLEAN, text, sites(save), (rank.number,), {"path": save.get("path")})
+
+
+def _state(rank: Rank, save: Event, entry: dict[str, object]) -> Event | None:
+    """The call of ``state_dict`` that gave a saved entry: the one it names, else the wrapper's last one before."""
+    calls = [event for event in rank.of("state") if event["t"] <= save["t"]]
+    named = [event for event in calls if entry.get("state") is not None and event.get("state") == entry["state"]]
+    of_model = [event for event in calls if event.get("model") == entry["model"]]
+    return next(iter(named), None) or (of_model[-1] if of_model else None)
+
+
+def _read_back(rank: Rank) -> set[str]:
+    """The files that this rank loaded into a wrapper, with every key fitting."""
+    found: set[str] = set()
+    path: str | None = None
+    for event in rank.of("load", "load_state"):
+        if event["ev"] == "load":
+            path = event.get("path")
+        elif path is not None and event.get("model") is not None:
+            if not event.get("missing") and not event.get("unexpected"):
+                found.add(path)
+    return found

@@ -1,0 +1,117 @@
+"""Which passes over which loaders trained a wrapper.
+
+A training pass is one during which an optimizer stepped whose gradients came from its batches: evaluation and a peek
+at the first batch are none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ddplint.harness.watch.events import Event
+    from ddplint.harness.watch.observed import Rank
+
+Row = Any
+"""The hash of a row, or an index."""
+
+
+@dataclass(eq=False)
+class Pass:
+    """One pass over a loader: its ``batch`` events, whether it ran to its end, and whether it trained."""
+
+    loader: int
+    number: int
+    batches: list[Event] = field(default_factory=list)
+    complete: bool = False
+    trains: bool = False
+
+    def rows(self) -> list[Row] | None:
+        """The hashes of all rows in order; None where one batch has none."""
+        return _joined(self.batches, "rows")
+
+    def indices(self) -> list[int] | None:
+        """The data set's indices in order; None where those of one batch are not known."""
+        return _joined(self.batches, "index")
+
+
+def training_passes(rank: Rank) -> list[Pass]:
+    """The training passes of a rank, in the order of their first batches."""
+    passes: dict[tuple[int, int], Pass] = {}
+    read: list[tuple[Pass, Event]] = []  # since the last backward
+    forwards: list[Event] = []  # with gradients, since the last backward
+    pending: set[Pass] = set()  # those whose gradients no step has used yet
+    for event in rank.of("batch", "pass_end", "forward", "backward", "step"):
+        kind = event["ev"]
+        if kind in ("batch", "pass_end"):
+            key = event["loader"], event["number"]
+            current = passes.setdefault(key, Pass(*key))
+            if kind == "pass_end":
+                current.complete = True
+            else:
+                current.batches.append(event)
+                read.append((current, event))
+        elif kind == "forward" and event.get("grad"):
+            forwards.append(event)
+        elif kind == "backward":
+            pending |= _sources(read, forwards)
+            read, forwards = [], []
+        elif kind == "step" and event.get("models"):
+            for trained in pending:
+                trained.trains = True
+            pending = set()
+    return [found for found in passes.values() if found.trains]
+
+
+def _sources(read: list[tuple[Pass, Event]], forwards: list[Event]) -> set[Pass]:
+    """The passes that a backward's gradients come from, of the batches ``read`` before it.
+
+    These are the ones whose rows were given to the wrapper, in training mode if any; where none can be told so, those
+    read with gradients on. A pass that is at its end is an evaluation before, unless it is the last one read.
+    """
+    in_training = [event for event in forwards if event.get("training")]
+    likely = (
+        _given(read, in_training)
+        or _given(read, forwards)
+        or [found for found, batch in read if batch.get("grad", True)]
+        or [found for found, _ in read]
+    )
+    return {found for found in likely if not found.complete} or set(likely[-1:])
+
+
+def _given(read: list[tuple[Pass, Event]], forwards: list[Event]) -> list[Pass]:
+    """The passes of those batches whose rows were given to one of the ``forwards``."""
+    rows = {row for event in forwards for row in hashable(event.get("rows") or ())}
+    return [found for found, batch in read if not rows.isdisjoint(hashable(batch.get("rows") or ()))]
+
+
+def by_loader(passes: Iterable[Pass]) -> dict[int, list[Pass]]:
+    """Passes by the number of their loader."""
+    found: dict[int, list[Pass]] = defaultdict(list)
+    for one in passes:
+        found[one.loader].append(one)
+    return found
+
+
+def forward_rows(rank: Rank) -> list[list[Row]]:
+    """The rows given to each forward with gradients, in order; forwards without rows are left out."""
+    return [event["rows"] for event in rank.of("forward") if event.get("grad") and event.get("rows")]
+
+
+def _joined(batches: list[Event], name: str) -> list[Row] | None:
+    joined: list[Row] = []
+    for batch in batches:
+        part = batch.get(name)
+        if part is None:
+            return None
+        joined.extend(hashable(part))
+    return joined
+
+
+def hashable(part: Iterable[Row]) -> list[Row]:
+    """``part`` as JSON gave it, with tuples in place of lists."""
+    return [tuple(row) if isinstance(row, list) else row for row in part]

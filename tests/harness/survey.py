@@ -1,0 +1,316 @@
+"""How the verdicts of ``watch`` agree with the cases in testdata: ``python -m tests.harness.survey [CASE ...]``.
+
+Each case of the six families is run and judged. Ranks that torchrun would start are forked from this process, which has
+torch imported: a case then takes a second where a launch takes ten. Cases that start their own ranks are launched as
+they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import contextlib
+import json
+import os
+import re
+import runpy
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ddplint.harness import guard, launch, ranks
+from ddplint.harness.watch import events, judges, watch
+from ddplint.harness.watch.verdict import State, Verdict
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CASES = Path(__file__).parents[2] / "testdata" / "cases"
+FAMILIES = ("sampler", "epoch", "wrapper", "save", "device", "accum")
+EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
+LIMIT = 60.0  # seconds for a forked case
+NPROC = 2
+
+Mark = tuple[str, int, str]  # file in the case, line, rule
+
+
+@dataclass
+class Outcome:
+    """What a case showed: ``reason`` where it could not be run, else each rule's marks that were wanted and found."""
+
+    case: str
+    reason: str | None = None
+    seconds: float = 0.0
+    remark: str = ""
+    right: list[Mark] = field(default_factory=list)
+    unexercised: list[tuple[Mark, str]] = field(default_factory=list)  # with the verdict's message
+    missed: list[tuple[Mark, str]] = field(default_factory=list)
+    wrong: list[tuple[Mark, str]] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        return not self.missed and not self.wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="names of cases, or beginnings of names")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes")
+    parser.add_argument("--forked", action="store_true", help="leave out the cases that start their own ranks")
+    parser.add_argument("--fake-cuda", action="store_true", help="feign CUDA in every case")
+    parser.add_argument("--verbose", action="store_true", help="print the verdicts of every case")
+    options = parser.parse_args()
+    ranks.preload()
+    outcomes = []
+    for case in sorted(case for family in FAMILIES for case in CASES.glob(f"{family}-*")):
+        if options.cases and not case.name.startswith(tuple(options.cases)):
+            continue
+        outcome = survey(case, forked=options.forked, fake_cuda=options.fake_cuda, verbose=options.verbose)
+        outcomes.append(outcome)
+        print(told(outcome), flush=True)
+    print(summary(outcomes))
+    if options.json is not None:
+        content = [{**vars(outcome), "agrees": outcome.agrees} for outcome in outcomes]
+        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def survey(case: Path, *, forked: bool, fake_cuda: bool, verbose: bool) -> Outcome:
+    """Run and judge the case in the folder ``case``."""
+    about = tomllib.loads((case / "case.toml").read_text(encoding="utf-8"))
+    if about["run"] == "none":
+        return Outcome(case.name, reason="the case says that it cannot be run")
+    if about["run"] == "python" and forked:
+        return Outcome(case.name, reason="it starts its own ranks (left out)")
+    started = time.monotonic()
+    with scratch() as top:
+        copy = Path(top, case.name)
+        shutil.copytree(case, copy)
+        if generator := about.get("generate"):
+            subprocess.run([sys.executable, generator], cwd=copy, check=True)
+        if about["run"] == "torchrun":
+            error, seen = run_forked(copy, about, fake_cuda=fake_cuda, verbose=verbose)
+        else:
+            error, seen = run_launched(copy, about, fake_cuda=fake_cuda)
+        found = judges.verdicts(judges.observe(seen))
+        outcome = compared(case, copy, found)
+        outcome.remark = error
+        outcome.seconds = time.monotonic() - started
+        if error and re.search(r"ModuleNotFoundError|No module named", error):
+            outcome.reason = error
+        if verbose:
+            for verdict in found:
+                print(
+                    f"    {verdict.rule}: {verdict.state.value} {verdict.site} {verdict.evidence}",
+                    f"        {verdict.message}",
+                    sep="\n",
+                )
+        return outcome
+
+
+def compared(case: Path, copy: Path, found: list[Verdict]) -> Outcome:
+    """The verdicts on the run in ``copy``, beside what the comments in ``case`` ask for."""
+    outcome = Outcome(case.name)
+    wanted = expected(case)
+    marked = {
+        (os.path.relpath(file, copy), int(line), verdict.rule): verdict
+        for verdict in found
+        if verdict.state is State.FOUND
+        for file, _, line in [(verdict.site or ":0").rpartition(":")]
+    }
+    for mark in sorted(wanted):
+        if mark in marked:
+            outcome.right.append(mark)
+            continue
+        of_rule = [verdict for verdict in found if verdict.rule == mark[2]]
+        open_ones = [one for one in of_rule if one.state in (State.NOT_EXERCISED, State.CANNOT_JUDGE)]
+        if open_ones:
+            outcome.unexercised.append((mark, f"{open_ones[0].state.value}: {open_ones[0].message}"))
+        else:
+            outcome.missed.append(
+                (mark, "; ".join(f"{one.state.value} at {one.site}: {one.message}" for one in of_rule))
+            )
+    outcome.wrong = [(mark, verdict.message) for mark, verdict in marked.items() if mark not in wanted]
+    return outcome
+
+
+def expected(case: Path) -> set[Mark]:
+    """The marks in the files of ``case`` for the rules that are judged."""
+    found = set()
+    for file in sorted(case.rglob("*.py")):
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if match := EXPECTED.search(line):
+                for rule in re.split(r"\s*,\s*", match[1]):
+                    if rule in judges.RULES:
+                        found.add((file.relative_to(case).as_posix(), number, rule))
+    return found
+
+
+def run_launched(copy: Path, about: dict[str, Any], *, fake_cuda: bool) -> tuple[str, list[events.Event]]:
+    """Run a case that starts its own ranks, as ``watch`` does."""
+    before = Path.cwd()
+    os.chdir(copy)
+    try:
+        program = launch.Program(about["entry"], tuple(map(str, about["args"])), NPROC, spawns=True, timeout=120.0)
+        with contextlib.redirect_stderr(open(os.devnull, "w", encoding="utf-8")):
+            ended, seen = watch(program, fake_cuda=fake_cuda)
+    finally:
+        os.chdir(before)
+    return "timed out" if ended.timed_out else ended.error or "", seen
+
+
+def run_forked(copy: Path, about: dict[str, Any], *, fake_cuda: bool, verbose: bool) -> tuple[str, list[events.Event]]:
+    """Run a case on ranks forked from this process, as torchrun would start them."""
+    with scratch() as top:
+        seen, notes = Path(top, "events"), Path(top, "notes")
+        seen.mkdir()
+        notes.mkdir()
+        environment = {
+            guard.FOLDER: str(notes),
+            guard.DEADLINE: str(time.monotonic() + LIMIT),
+            events.EVENTS: str(seen),
+            **({events.FAKE_CUDA: "1"} if fake_cuda else {}),
+            "WORLD_SIZE": str(NPROC),
+            "LOCAL_WORLD_SIZE": str(NPROC),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(free_port()),
+            "OMP_NUM_THREADS": "1",
+            "GROUP_RANK": "0",
+            "TORCHELASTIC_RUN_ID": "survey",
+        }
+        running = {}
+        sys.stdout.flush()
+        try:
+            for rank in range(NPROC):
+                pid = os.fork()
+                if pid == 0:
+                    be_rank(copy, about, {**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}, top)
+                running[pid] = rank
+            error = wait(running, time.monotonic() + LIMIT)
+        finally:
+            for pid in running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+        crashes = [json.loads(path.read_text()) for path in notes.glob("crash-*.json")]
+        crashes.sort(key=lambda crash: ("Connection" in crash["text"], crash["time"]))
+        if crashes:
+            error = f"{crashes[0]['type']}: {crashes[0]['text'][:300]}"
+        if verbose:
+            for output in sorted(Path(top).glob("output-*")):
+                print(f"    {output.name}: {output.read_text(errors='replace')[-1500:]}")
+        return error, events.read(seen)
+
+
+def be_rank(copy: Path, about: dict[str, Any], environment: dict[str, str], top: str) -> None:
+    """Be a rank: what sitecustomize and torchrun do, then the case; leave without torch's exit."""
+    status = 1
+    try:
+        os.setsid()
+        output = os.open(os.path.join(top, f"output-{environment['RANK']}"), os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.environ.update(environment)
+        os.chdir(copy)
+        import torch
+
+        torch.set_num_threads(1)
+        guard.arm()
+        from ddplint.harness.watch import probe
+
+        probe.arm()
+        probe.patching.leave_to_python(torch._dynamo.eval_frame)
+        probe._observe(torch)
+        sys.argv = [about["entry"], *map(str, about["args"])]
+        sys.path[0] = str((copy / about["entry"]).parent)
+        runpy.run_path(about["entry"], run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException as error:  # noqa: BLE001  # whatever it is, it must not run on in the parent's code
+        try:
+            sys.excepthook(type(error), error, error.__traceback__)
+        except BaseException:  # noqa: BLE001
+            traceback.print_exc()
+    finally:
+        with contextlib.suppress(BaseException):
+            atexit._run_exitfuncs()
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+        os._exit(status)
+
+
+def wait(running: dict[int, int], deadline: float) -> str:
+    """Wait for the ranks; a line about the first that failed."""
+    error = ""
+    while running and time.monotonic() < deadline:
+        for pid in list(running):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                rank = running.pop(pid)
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)  # its workers
+                if status:
+                    error = error or f"rank {rank} ended with {status}"
+                    deadline = min(deadline, time.monotonic() + 5.0)
+        time.sleep(0.01)
+    return error or ("timed out" if running else "")
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[str]:
+    """A temporary folder; a ``TemporaryDirectory`` of this process would be removed when a forked rank exits."""
+    top = tempfile.mkdtemp(prefix="survey-")
+    try:
+        yield os.path.realpath(top)
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def told(outcome: Outcome) -> str:
+    """Lines about a case."""
+    if outcome.reason:
+        return f"---  {outcome.case}: {outcome.reason}"
+    head = f"{'ok ' if outcome.agrees else 'NOT'}  {outcome.case} ({outcome.seconds:.1f} s)"
+    lines = [head + (f" [{outcome.remark}]" if outcome.remark else "")]
+    for word, marks in (("open", outcome.unexercised), ("missed", outcome.missed), ("wrong", outcome.wrong)):
+        lines += [f"       {word} {file}:{line} {rule} | {text}" for (file, line, rule), text in marks]
+    return "\n".join(lines)
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """The agreement over all cases that ran."""
+    ran = [outcome for outcome in outcomes if not outcome.reason]
+    agree = sum(outcome.agrees for outcome in ran)
+    counts: Counter[str] = Counter()
+    for outcome in ran:
+        for word in ("right", "unexercised", "missed", "wrong"):
+            counts[word] += len(getattr(outcome, word))
+    share = 100 * agree / max(len(ran), 1)
+    marks = ", ".join(f"{word} {count}" for word, count in counts.items())
+    return f"{agree} of {len(ran)} cases agree ({share:.1f} %); {len(outcomes) - len(ran)} not run; marks: {marks}"
+
+
+if __name__ == "__main__":
+    main()
