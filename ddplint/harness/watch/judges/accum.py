@@ -77,13 +77,19 @@ def _silence_that_misses(window: Window) -> tuple[str, ...] | None:
 def _deciding(window: Window, source: Source) -> tuple[str, ...]:
     """The stack of the backward from the function on that decides on the step, or that holds the micro-batches' loop.
 
-    The two stacks part in the function that leads to both; below it, a helper may hold the loop.
+    The two stacks part in the function that leads to both. Below it, a helper may hold the loop; and it may only do
+    what its caller tells it.
     """
     calls = Counter(sites(pair.backward) for pair in window.pairs if pair.forwards)
     stack = calls.most_common(1)[0][0]
     if not stack:
         return stack
-    shared = shared_start(stack[::-1], sites(window.step)[::-1])
+    step = sites(window.step)
+    shared = shared_start(stack[::-1], step[::-1])
     parting = max(len(stack) - shared - 1, 0)
     looped = [at for at in range(parting) if source.is_in_loop(stack[at])]
-    return stack[looped[-1] if looped else parting :]
+    if looped:
+        return stack[looped[-1] :]
+    while shared and len(step) > shared and source.is_told(step[-shared - 1]):
+        shared, parting = shared - 1, parting + 1
+    return stack[parting:]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddplint.harness.watch.observed import place_of, sites
 from ddplint.harness.watch.passes import Pass, by_loader, forward_rows, hashable, training_passes
-from ddplint.harness.watch.verdict import State, Verdict, summed_up
+from ddplint.harness.watch.verdict import State, Verdict, listed, summed_up
 
 if TYPE_CHECKING:
     from ddplint.harness.watch.events import Event
@@ -36,7 +36,7 @@ def judge(run: Run, _source: Source) -> list[Verdict]:
     parts = []
     for made, by_rank in trained:
         if len(by_rank) < 2:
-            text = f"the DataLoader of {place_of(made)} trained on rank {', '.join(map(str, by_rank))} alone"
+            text = f"the DataLoader of {place_of(made)} trained on rank {listed(sorted(by_rank))} alone"
             parts.append(Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank)))
             continue
         rounds = [
@@ -122,7 +122,6 @@ def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
 def _found(made: Event, rows: Orders, alike: bool) -> Verdict:
     numbers = _numbers(rows)
     shared, most = numbers["shared"], max(len(set(order)) for order in rows.values())
-    ranks = " and ".join(map(str, sorted(rows))) if len(rows) == 2 else f"{min(rows)} to {max(rows)}"
     what = "the same batches in the same order" if alike else "the same samples"
     cure = _CURE
     if made.get("iterable"):
@@ -131,7 +130,7 @@ def _found(made: Event, rows: Orders, alike: bool) -> Verdict:
         cure = "Build the data set and the sampler alike on all ranks, with one seed"
     text = (
         f"The ranks do not share the samples of this DataLoader out: in one pass {shared} of {most} samples were read "
-        f"by more than one of the ranks {ranks}, {what}, so the added processes repeat work. {cure}."
+        f"by more than one of the ranks {listed(sorted(rows))}, {what}, so the added processes repeat work. {cure}."
     )
     return Verdict(RULE, State.FOUND, text, sites(made), tuple(sorted(rows)), {**numbers, "same_order": alike})
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ddplint.harness.watch.observed import shared_start, sites
-from ddplint.harness.watch.verdict import State, Verdict, summed_up
+from ddplint.harness.watch.observed import sites
+from ddplint.harness.watch.verdict import State, Verdict, listed, parted, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ddplint.harness.watch.source import Source
 
 RULE = "ddp-unguarded-save"
+
+_LOGGERS = {"logging", "tensorboard", "tensorboardX", "wandb", "mlflow", "hydra", "loguru", "aim", "comet_ml"}
+"""What writes files of its own, each rank's under one name or not."""
 
 Stack = tuple[str, ...]
 
@@ -54,7 +57,7 @@ def _writes(rank: Rank) -> Iterator[Write]:
     opened: dict[str, Stack] = {}
     for event in rank.all_events:
         kind, path = event["ev"], event.get("path")
-        if not path or path == os.devnull:
+        if not path or path == os.devnull or not _LOGGERS.isdisjoint(event.get("through") or ()):
             continue
         if kind == "open" and _truncates(event.get("mode")):
             opened[path] = sites(event)
@@ -89,19 +92,11 @@ def _judge_call(writes: list[Write], writers: dict[str, set[int]]) -> list[Verdi
         # Ranks that met in one file on routes of their own, such as the two arms of a test of the rank.
         shared = [write for write in writes if len(writers[write.path]) > 1]
         return [_found(shared[0].stack, shared)] if shared else []
-    by_place: dict[Stack, list[Write]] = defaultdict(list)
+    by_place: dict[str, tuple[Stack, list[Write]]] = {}
     for stack, some in crowded.items():
-        by_place[_parting(stack, lonely)].extend(some)
-    return [_found(place, some) for place, some in by_place.items()]
-
-
-def _parting(stack: Stack, others: Iterable[Stack]) -> Stack:
-    """``stack`` from the innermost frame on that none of ``others`` has in its place."""
-    at = 0
-    for other in others:
-        same = shared_start(stack, other)
-        at = max(at, min(same, len(stack) - 1))
-    return stack[at:]
+        place = parted(stack, lonely)
+        by_place.setdefault(place[0], (place, []))[1].extend(some)
+    return [_found(place, some) for place, some in by_place.values()]
 
 
 def _found(stack: Stack, writes: list[Write]) -> Verdict:
@@ -116,7 +111,7 @@ def _found(stack: Stack, writes: list[Write]) -> Verdict:
     )
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     text = (
-        f"{paths[0]}{more} was {verb} by ranks {', '.join(map(str, ranks))}: {harm}. "
+        f"{paths[0]}{more} was {verb} by ranks {listed(ranks)}: {harm}. "
         "Write 'if dist.get_rank() == 0:' over this call, or give each rank a path of its own."
     )
     evidence = {"paths": paths[:8], "files": len(paths), "writes": len(writes), "how": how, "call": writes[0].stack[0]}
