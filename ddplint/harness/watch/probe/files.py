@@ -30,49 +30,8 @@ def observe(_torch: ModuleType) -> None:
     sys.addaudithook(_hear)
 
 
-def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    action = _ACTIONS.get(event)
-    if action is not None and not patching.is_own_work():
-        action(*arguments)
-
-
-@quiet
-def _opened(path: Any, mode: str | None, flags: int) -> None:
-    writes = flags & _WRITING if mode is None else set(mode) & set("wax+")
-    name = _name(path) if writes else None
-    if name is None:
-        return
-    where = sites.here()
-    if where:
-        if mode is None:
-            mode = "a" if flags & os.O_APPEND else "w" if flags & os.O_TRUNC else "r+"
-        writing.emit("open", path=name, mode=mode, through=sites.through(), sites=where)
-
-
-@quiet
-def _renamed(source: Any, path: Any, *_: object) -> None:
-    name = _name(path)
-    where = sites.here()
-    if name is not None and where:
-        source = os.path.realpath(os.fsdecode(source))
-        writing.emit("rename", path=name, source=source, through=sites.through(), sites=where)
-
-
-@quiet
-def _removed(path: Any, *_: object) -> None:
-    name = _name(path)
-    where = sites.here()
-    if name is not None and where:
-        writing.emit("remove", path=name, through=sites.through(), sites=where)
-
-
-@quiet
-def _temporary_made(path: Any) -> None:
-    _temporary.add(os.path.realpath(os.fsdecode(path)))
-
-
-def _name(path: Any) -> str | None:
-    """The real path; None where it is no file of the program's results."""
+def result(path: Any) -> str | None:
+    """The real path; None where it is no file of the program's results, but a temporary one, say."""
     if not isinstance(path, (str, bytes, os.PathLike)):
         return None  # a descriptor
     name = os.path.realpath(os.fsdecode(path))
@@ -86,6 +45,47 @@ def _name(path: Any) -> str | None:
             return None
         parent = os.path.dirname(parent)
     return name
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    action = _ACTIONS.get(event)
+    if action is not None and not patching.is_own_work():
+        action(*arguments)
+
+
+@quiet
+def _opened(path: Any, mode: str | None, flags: int) -> None:
+    writes = flags & _WRITING if mode is None else set(mode) & set("wax+")
+    name = result(path) if writes else None
+    if name is None:
+        return
+    where, through = sites.here(), sites.through()
+    if where and "tempfile" not in through:
+        if mode is None:
+            mode = "a" if flags & os.O_APPEND else "w" if flags & os.O_TRUNC else "r+"
+        writing.emit("open", path=name, mode=mode, through=through, sites=where)
+
+
+@quiet
+def _renamed(source: Any, path: Any, *_: object) -> None:
+    name = result(path)
+    where = sites.here()
+    if name is not None and where:
+        source = os.path.realpath(os.fsdecode(source))
+        writing.emit("rename", path=name, source=source, through=sites.through(), sites=where)
+
+
+@quiet
+def _removed(path: Any, folder: int | None = None, *_: object) -> None:
+    name = result(path) if folder in (None, -1) else None  # ``shutil.rmtree`` removes what is in a folder it has open
+    where = sites.here()
+    if name is not None and where:
+        writing.emit("remove", path=name, through=sites.through(), sites=where)
+
+
+@quiet
+def _temporary_made(path: Any) -> None:
+    _temporary.add(os.path.realpath(os.fsdecode(path)))
 
 
 _ACTIONS = {

@@ -72,9 +72,11 @@ def _average(wrapper: Any, bucket: Any) -> Any:
     group = wrapper.process_group
     buffer.mul_(1.0 / group.size())
     work = group.allreduce([buffer])
+    if buffer.is_sparse:  # the result is another tensor
+        return work.get_future().then(lambda future: future.value()[0])
     work.wait()
     future = _torch.futures.Future()
-    future.set_result(work.result()[0] if buffer.is_sparse else buffer)
+    future.set_result(buffer)
     return future
 
 

@@ -45,9 +45,13 @@ def around(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
     if original is None:
         _missing.append(f"{owner.__name__}.{name}")
         return
+    torch: Any = sys.modules["torch"]
+    is_compiling = torch.compiler.is_compiling
 
     @functools.wraps(original)
     def patched(*arguments: Any, **keywords: Any) -> Any:
+        if is_compiling():  # torch.compile traces this: it must find nothing but the original
+            return original(*arguments, **keywords)
         return replacement(original, *arguments, **keywords)
 
     leave(patched)
@@ -64,7 +68,7 @@ def quiet(observer: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(observer)
     def observe(*arguments: Any, **keywords: Any) -> Any:
-        if is_own_work() or _is_compiling():
+        if is_own_work():
             return None
         try:
             with _own_work():
@@ -109,22 +113,17 @@ def leave(function: Callable[..., Any]) -> None:
 @contextmanager
 def inside(name: str) -> Iterator[None]:
     """Mark that this thread is inside the operation ``name``."""
-    names: set[str] = _local.__dict__.setdefault("names", set())
-    names.add(name)
+    names: list[str] = _local.__dict__.setdefault("names", [])
+    names.append(name)
     try:
         yield
     finally:
-        names.discard(name)
+        names.remove(name)
 
 
 def is_inside(name: str) -> bool:
     """Whether this thread is inside the operation ``name``."""
     return name in _local.__dict__.get("names", ())
-
-
-def _is_compiling() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.compiler.is_compiling()
 
 
 @contextmanager

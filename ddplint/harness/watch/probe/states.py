@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from ddplint.harness.watch.probe import patching, sites, wrapper, writing
+from ddplint.harness.watch.probe import files, patching, sites, wrapper, writing
 from ddplint.harness.watch.probe.patching import around, quiet
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ _DEPTH = 6
 _ITEMS = 1000
 
 _torch: Any = None
-_states = 0
-_tensors: dict[int, tuple[weakref.ref[Any], int, int]] = {}  # of state dicts: the tensor, the state, the model
+_states: list[int] = []  # the wrapper's number, by the state's
+_tensors: dict[int, tuple[weakref.ref[Any], int]] = {}  # by identity, those of state dicts: itself, the state's number
 
 
 def observe(torch: ModuleType) -> None:
@@ -53,16 +53,16 @@ def _state_dict(original: Callable[..., Any], module: Any, *arguments: Any, **ke
 
 @quiet
 def _state_taken(module: Any, state: Any) -> None:
-    global _states
     model = wrapper.number_of(module)
     if model is None:
         return
-    number, _states = _states, _states + 1
-    for key in [key for key, (tensor, _, _) in _tensors.items() if tensor() is None]:
+    number = len(_states)
+    _states.append(model)
+    for key in [key for key, (tensor, _) in _tensors.items() if tensor() is None]:
         del _tensors[key]
     for tensor in state.values():
         if isinstance(tensor, _torch.Tensor):
-            _tensors[id(tensor)] = (weakref.ref(tensor), number, model)
+            _tensors[id(tensor)] = (weakref.ref(tensor), number)
     writing.emit("state", model=model, state=number, sites=sites.here(module))
 
 
@@ -127,10 +127,8 @@ def _loaded(file: Any) -> None:
 
 
 def _path(file: Any) -> str | None:
-    """The path that ``file`` names, or is open at; None for what is no file."""
-    if not isinstance(file, (str, bytes, os.PathLike)):
-        file = getattr(file, "name", None)
-    return os.path.realpath(os.fsdecode(file)) if isinstance(file, (str, bytes, os.PathLike)) else None
+    """The path that ``file`` names, or is open at; None for what is no file of the program's results."""
+    return files.result(file if isinstance(file, (str, bytes, os.PathLike)) else getattr(file, "name", None))
 
 
 def _prefixed(item: Any) -> Iterator[dict[str, object]]:
@@ -141,27 +139,29 @@ def _prefixed(item: Any) -> Iterator[dict[str, object]]:
         state = {key: value for key, value in part.items() if isinstance(key, str)}
         keys = [key for key in state if key.removeprefix(_COMPILED).startswith("module.")]
         if keys and any(isinstance(state[key], _torch.Tensor) for key in keys):
-            number, model = _origin([state[key] for key in keys]) or (None, _owner(state))
+            number, model = _origin(state, keys)
             yield {"at": at, "keys": len(keys), "of": len(part), "model": model, "state": number}
 
 
-def _origin(tensors: list[Any]) -> tuple[int, int] | None:
-    """The state and the model that one of ``tensors`` is from."""
-    for tensor in tensors:
-        known = _tensors.get(id(tensor))
-        if known is not None and known[0]() is tensor:
-            return known[1:]
-    return None
+def _origin(state: Mapping[str, Any], keys: list[str]) -> tuple[int | None, int | None]:
+    """The ``state`` event and the wrapper that a state dict with these prefixed ``keys`` is from."""
+    for key in keys:
+        tensor, number = _tensors.get(id(state[key]), (None, -1))
+        if tensor is not None and tensor() is state[key]:
+            return number, _states[number]
+    # A copy: the last state, or else wrapper, with the same names and shapes.
+    shapes = {key.removeprefix(_COMPILED): getattr(state[key], "shape", None) for key in keys}
+    fitting = [
+        wrapped.number for wrapped in wrapper.all_wrapped() if _shapes(wrapped.wrapper).items() <= shapes.items()
+    ]
+    taken = [number for number, model in enumerate(_states) if model in fitting]
+    if taken:
+        return taken[-1], _states[taken[-1]]
+    return None, fitting[-1] if fitting else None
 
 
-def _owner(state: Mapping[str, Any]) -> int | None:
-    """The wrapper whose parameters have the names and shapes of ``state``, which may be a copy."""
-    for wrapped in reversed(wrapper.all_wrapped()):
-        names = {name: parameter.shape for name, parameter in wrapped.wrapper.named_parameters()}
-        found = {key.removeprefix(_COMPILED): getattr(value, "shape", None) for key, value in state.items()}
-        if names and all(found.get(name) == shape for name, shape in names.items()):
-            return wrapped.number
-    return None
+def _shapes(module: Any) -> dict[str, Any]:
+    return {name: parameter.shape for name, parameter in module.named_parameters()}
 
 
 def _parts(item: Any, at: str, depth: int) -> Iterator[tuple[str, Any]]:

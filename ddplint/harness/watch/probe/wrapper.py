@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 _MOVES = (
     "to", "cuda", "cpu", "xpu", "ipu", "mtia", "type", "float", "double", "half", "bfloat16", "to_empty", "_apply",
 )  # fmt: skip
-_LOOKS = 4  # forwards after which the accumulators are looked at each time; then at every 16th
+_LOOKS = 4  # forwards before which the accumulators are looked at each time; then at every 16th
 
 _numbers = writing.Numbers()
 _wrapped: dict[int, _Wrapped] = {}  # by the wrapper's number
+_inner: dict[int, int] = {}  # the wrapped module's identity: the wrapper's number
+_called: set[type] = set()  # classes whose calls are patched
 _torch: Any = None
 
 
@@ -33,7 +35,6 @@ class _Wrapped:
     def __init__(self, number: int, wrapper: Any) -> None:
         self.number = number
         self.wrapper = wrapper
-        self.inner = wrapper.module
         self.parameters = [parameter for parameter in wrapper.module.parameters() if parameter.requires_grad]
         self.accumulators = [_accumulator(parameter) for parameter in self.parameters]
         self.hooked = [True] * len(self.parameters)
@@ -65,9 +66,7 @@ def observe(torch: ModuleType) -> None:
     for name in _MOVES:
         if hasattr(torch.nn.Module, name):
             around(torch.nn.Module, name, _move)
-    module = torch.nn.modules.module
-    patching.leave(_after_forward)
-    module.register_module_forward_hook(_after_forward, with_kwargs=True)
+    around(wrapper, "forward", _forward)
 
 
 def number_of(module: object) -> int | None:
@@ -109,6 +108,10 @@ def _wrapper_made(wrapper: Any, arguments: tuple[Any, ...], keywords: dict[str, 
         sites=sites.here(wrapper),
     )
     hooks.count(wrapper, number)
+    inner = getattr(wrapper.module, "_orig_mod", wrapper.module)
+    _inner[id(inner)] = number
+    if not isinstance(inner, _torch.jit.ScriptModule):
+        _observe_calls(type(inner))
 
 
 def _move(original: Callable[..., Any], module: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -146,30 +149,24 @@ def _moved(before: list[tuple[_Wrapped, list[str]]]) -> None:
         )
 
 
-def _after_forward(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> None:
-    if _wrapped and not _torch.compiler.is_compiling():
-        _forward_ran(module, arguments, keywords)
+def _forward(original: Callable[..., Any], wrapper: Any, *arguments: Any, **keywords: Any) -> Any:
+    _forward_begun(wrapper, arguments, keywords)
+    return original(wrapper, *arguments, **keywords)
 
 
 @quiet
-def _forward_ran(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    number = _numbers.known(module)
-    if number is not None:
-        wrapped = _wrapped[number]
-        _look_for_lost(wrapped)
-        writing.emit(
-            "forward",
-            model=number,
-            sync=bool(module.require_backward_grad_sync),
-            grad=_torch.is_grad_enabled(),
-            training=module.training,
-            rows=hashing.first_rows((arguments, keywords)),
-            sites=sites.here(),
-        )
-    elif _torch.is_grad_enabled() and _is_outside(module):
-        for wrapped in _wrapped.values():
-            if wrapped.inner is module:
-                writing.emit("inner", model=wrapped.number, sites=sites.here())
+def _forward_begun(wrapper: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    wrapped = _wrapped[_numbers.of(wrapper)]
+    _look_for_lost(wrapped)
+    writing.emit(
+        "forward",
+        model=wrapped.number,
+        sync=bool(wrapper.require_backward_grad_sync),
+        grad=_torch.is_grad_enabled(),
+        training=wrapper.training,
+        rows=hashing.first_rows((arguments, keywords)),
+        sites=sites.here(wrapper),
+    )
 
 
 def _look_for_lost(wrapped: _Wrapped) -> None:
@@ -182,12 +179,38 @@ def _look_for_lost(wrapped: _Wrapped) -> None:
             writing.emit("move", model=wrapped.number, reset=lost, before=None, after=kinds, sites=[])
 
 
-def _is_outside(module: Any) -> bool:
-    """Whether no wrapper's forward is under way; only asked of a module that might be a wrapped one."""
-    if not any(wrapped.inner is module for wrapped in _wrapped.values()):
-        return False
-    active = _torch.nn.parallel.DistributedDataParallel._get_active_ddp_module()  # noqa: SLF001
-    return active is None
+def _observe_calls(cls: Any) -> None:
+    """Patch the calls of modules of the class ``cls``, of which a wrapper wraps one.
+
+    A hook would be saved with the module, and a global one changes how ``torch.compile`` compiles.
+    """
+    if any(base in _called for base in cls.__mro__):
+        return
+    _called.add(cls)
+    if "__call__" in vars(cls):
+        around(cls, "__call__", _call)
+        return
+
+    def call(module: Any, *arguments: Any, **keywords: Any) -> Any:
+        return super(cls, module).__call__(*arguments, **keywords)  # which others patch for a time: torch.fx does
+
+    cls.__call__ = call
+    around(cls, "__call__", _call)
+    patching.leave(call)
+
+
+def _call(original: Callable[..., Any], module: Any, *arguments: Any, **keywords: Any) -> Any:
+    _called_outside(module)
+    return original(module, *arguments, **keywords)
+
+
+@quiet
+def _called_outside(module: Any) -> None:
+    number = _inner.get(id(module))
+    if number is None or not _torch.is_grad_enabled():
+        return
+    if _torch.nn.parallel.DistributedDataParallel._get_active_ddp_module() is None:  # noqa: SLF001
+        writing.emit("inner", model=number, sites=sites.here(module))
 
 
 def _observe_no_sync(wrapper: Any) -> None:
