@@ -14,6 +14,7 @@ from pylint.checkers import BaseChecker
 
 from ddplint import deep
 from ddplint.analysis import Analysis
+from ddplint.pages import page
 from ddplint.rules import RULES
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ DEBUG_SWITCH = "DDPLINT_DEBUG"
 
 def _messages() -> dict[str, MessageDefinitionTuple]:
     messages: dict[str, MessageDefinitionTuple] = {
-        rule.id: (rule.message, rule.symbol, rule.description, {"default_enabled": rule.default_enabled})
+        rule.id: (rule.message, rule.symbol, page(rule.symbol).description, {"default_enabled": rule.default_enabled})
         for rule in RULES
     }
     messages["W7199"] = (

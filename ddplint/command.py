@@ -29,6 +29,11 @@ _CONFIGURATIONS = ("pylintrc", "pylintrc.toml", ".pylintrc", ".pylintrc.toml", "
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``arguments`` (those of the process by default) and return the exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if any(argument.startswith(("--explain", "--list")) for argument in arguments):
+        from ddplint import explain
+
+        if explain.asked(arguments):
+            return explain.answer(arguments)
     paths = _paths(arguments)
     targets: list[Target] | None = None
     if paths is not None:

@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from ddplint.pages import page
 from ddplint.rules import RULES
 
 ROOT = Path(__file__).parents[1]
@@ -47,32 +48,27 @@ def lay_out(readme: str, folder: Path) -> None:
             (folder / name).write_text(block.text, encoding="utf-8")
 
 
-_SHOWN = (
-    "sampler-bad-flagged-ddp",
-    "epoch-bad-spawn-optional-sampler",
-    "wrapper-bad-saver-in-other-file",
-    "save-bad-else-of-rank-test",
-    "device-bad-double-and-wrap",
-    "accum-bad-modulo-in-engine",
-)
-
-
 def rules_table() -> str:
-    """A row for each rule, with a message of the case that shows it best."""
-    command = [*DDPLINT, "--output-format=json2", *(f"--enable={rule.symbol}" for rule in RULES), *_SHOWN]
+    """A row for each rule: its page, and what its page's example is told."""
+    names = [case.name for case in sorted((ROOT / "testdata" / "cases").glob("*-bad-page-example"))]
+    command = [*DDPLINT, "--output-format=json2", *(f"--enable={rule.symbol}" for rule in RULES), *names]
     with tempfile.TemporaryDirectory() as folder:
         # Each case is a repository of its own.
-        for case in _SHOWN:
-            copy = Path(folder, case)
-            shutil.copytree(ROOT / "testdata" / "cases" / case, copy)
+        for name in names:
+            copy = Path(folder, name)
+            shutil.copytree(ROOT / "testdata" / "cases" / name, copy)
             (copy / ".git").mkdir()
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    example: dict[str, str] = {}
-    for message in json.loads(done.stdout)["messages"]:
-        place = f"`{Path(message['path']).as_posix()}:{message['line']}`"
-        example[message["symbol"]] = f"{message['message'].replace('|', chr(92) + '|')}<br>{place}"
-    rows = [f"| `{rule.symbol}`<br>{rule.id} | {example[rule.symbol]} |" for rule in RULES]
-    return "\n".join(["", "| rule | a message |", "|---|---|", *rows, "", ""])
+    said = {
+        message["symbol"]: message["message"].replace("|", chr(92) + "|")
+        for message in json.loads(done.stdout)["messages"]
+    }
+    rows = [
+        f"| [`{rule.symbol}`](ddplint/pages/{rule.symbol}.md)<br>{rule.id} "
+        f"| {page(rule.symbol).summary} | {said[rule.symbol]} |"
+        for rule in RULES
+    ]
+    return "\n".join(["", "| rule | what it finds | what it says |", "|---|---|---|", *rows, "", ""])
 
 
 def rewritten(readme: str) -> str:

@@ -20,13 +20,12 @@ class Rule:
     """What the outside needs to know of a rule.
 
     ``message`` is pylint's message template (``%s`` places are filled by ``Finding.details``);
-    ``description`` is what ``--help-msg`` prints; ``check`` finds the rule's mistakes in the programs that share files.
+    ``check`` finds the rule's mistakes in the programs that share files. All else is said on its page.
     """
 
     id: str
     symbol: str
     message: str
-    description: str
     check: Check
     default_enabled: bool = True
 

@@ -166,11 +166,5 @@ RULE = Rule(
         "This DataLoader has %s, and its batches train the DistributedDataParallel model wrapped at %s "
         "(backward at %s): every rank goes through the whole dataset in every epoch. %s"
     ),
-    description=(
-        "A DataLoader whose batches train a DistributedDataParallel model does not share its samples out among the "
-        "ranks. Each epoch then trains on every sample once per rank, on the same batches where the seeds agree, and "
-        "the added processes do no added work. Give the loader sampler=DistributedSampler(dataset), and call "
-        "sampler.set_epoch(epoch) in each epoch."
-    ),
     check=check,
 )

@@ -201,10 +201,5 @@ RULE = Rule(
     id="W7102",
     symbol=SYMBOL,
     message="%s shuffles the same way in every epoch, and each rank keeps the same share: %s",
-    description=(
-        "A shuffling DistributedSampler seeds its permutation with its seed and its epoch. Without set_epoch the epoch "
-        "stays 0: every epoch draws the same order, and each rank sees the same share of the samples each time. Call "
-        "sampler.set_epoch(epoch) at the start of each epoch, before the loader is iterated."
-    ),
     check=check,
 )

@@ -172,10 +172,5 @@ RULE = Rule(
     id="W7104",
     symbol=SYMBOL,
     message=("%s by every rank at once%s: the model is wrapped at %s, and no test of the rank stands over it. %s. %s"),
-    description=(
-        "Code that every rank runs writes to one path. Where the contents differ the last writer wins and the rest is "
-        "lost; where the sizes differ the file can be corrupt. Let one rank write: 'if dist.get_rank() == 0:', or give "
-        "each rank a path of its own."
-    ),
     check=check,
 )

@@ -288,10 +288,5 @@ RULE = Rule(
         "Run the forward and the backward of each micro-batch under %s, where last is true for the one after which "
         "the optimizer steps"
     ),
-    description=(
-        "Gradients are accumulated over several micro-batches for one optimizer step, and each backward reduces them "
-        "over all ranks. Put the forward and the backward of every micro-batch but the last under "
-        "'with model.no_sync():'. The forward decides: no_sync around the backward alone changes nothing."
-    ),
     check=check,
 )

@@ -16,7 +16,12 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 def written(node: ast.AST | None, otherwise: str) -> str:
     """The text of an expression that can be repeated elsewhere without doing anything; ``otherwise`` for others."""
-    if node is None or not _is_plain(node):
+    return spelled(node, otherwise) if node is not None and _is_plain(node) else otherwise
+
+
+def spelled(node: ast.AST | None, otherwise: str) -> str:
+    """The text of an expression that stays where it stands; ``otherwise`` for a long one."""
+    if node is None:
         return otherwise
     text = ast.unparse(node)
     if '"' not in text:

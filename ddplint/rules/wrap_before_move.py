@@ -14,7 +14,7 @@ from ddplint.engine.questions import Program
 from ddplint.engine.values import Class, Const, Obj, Site, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
-from ddplint.rules.wording import argument, written
+from ddplint.rules.wording import argument, spelled, written
 
 SYMBOL = "ddp-wrap-before-move"
 
@@ -46,7 +46,7 @@ def _moved_first(wrap: Site, move: facts.Move | None = None) -> str:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         if all(written(value, "") for value in given):
             how = f".{call.func.attr}({', '.join(ast.unparse(part) for part in [*call.args, *call.keywords])})"
-    module = written(argument(wrap, 0, "module", "model"), "model")
+    module = spelled(argument(wrap, 0, "module", "model"), "model")
     name, rest = DDP.rsplit(".", 1)[-1], ""
     if isinstance(wrap.node, ast.Call):
         name = written(wrap.node.func, name)
@@ -160,10 +160,5 @@ RULE = Rule(
     id="W7105",
     symbol=SYMBOL,
     message="%s, %s: %s",
-    description=(
-        "Moving or casting a model after DistributedDataParallel has wrapped it replaces each parameter's gradient "
-        "accumulator, on which DDP's hooks hang: no gradient is reduced any more, with no error, and the ranks train "
-        "apart. Move and cast first, then wrap."
-    ),
     check=check,
 )

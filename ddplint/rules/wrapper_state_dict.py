@@ -197,10 +197,5 @@ RULE = Rule(
         "%s begin with 'module.': %s (DistributedDataParallel, made at %s) is written at %s. "
         "The plain model refuses such a file, or with strict=False loads nothing. %s"
     ),
-    description=(
-        "The state dict of the DistributedDataParallel wrapper is saved. Each of its keys begins with 'module.', so "
-        "the plain model refuses the file (missing and unexpected keys), or with strict=False loads nothing and says "
-        "nothing. Save model.module.state_dict()."
-    ),
     check=check,
 )
