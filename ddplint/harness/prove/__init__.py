@@ -28,7 +28,7 @@ from ddplint.harness.statuses import HarnessError, Status
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _SOURCES = Path(__file__).with_name("sources")
 
@@ -51,20 +51,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Status:
     """Prove the chosen rules; the status is ``FOUND`` where one of them is not shown."""
     started = time.monotonic()
-    programs = [(proof, list(_programs(proof, options.sources))) for proof in select(options.rules)]
+    chosen = [(proof, _programs(proof, options.sources)) for proof in select(options.rules)]
     if options.json is not None and not options.json.absolute().parent.is_dir():
         raise HarnessError(f"{options.json.parent}: no such folder")
     show.progress("importing torch")
     ranks.preload()
     importlib.import_module("ddplint.harness.prove.observe")  # once, not on each rank
     outcomes = []
-    for proof, sources in programs:
-        trials: list[Trial] = []
-        for kind, source, counterpart in sources:
-            show.progress(f"running {source.name}")
-            trials.append(attempt(proof, kind, source, counterpart, options.nproc))
-        show.progress("")
-        outcomes.append(report.Outcome(proof, trials))
+    for proof, programs in chosen:
+        outcomes.append(report.Outcome(proof, list(_trials(proof, programs, options.nproc))))
         report.section(outcomes[-1], options.nproc)
     seconds = time.monotonic() - started
     report.summary(outcomes, options.nproc, seconds)
@@ -74,8 +69,19 @@ def run(options: argparse.Namespace) -> Status:
     return Status.FINE if all(outcome.shown for outcome in outcomes) else Status.FOUND
 
 
-def _programs(proof: Proof, folder: Path) -> Iterator[tuple[str, Path, Path]]:
+def _programs(proof: Proof, folder: Path) -> list[tuple[str, Path, Path]]:
     """The programs of ``proof``: of which kind, where, and with which other one it is compared."""
     mistakes, cures = proof.sources(folder, "mistake"), proof.sources(folder, "cure")
-    yield from (("mistake", mistake, cures[0]) for mistake in mistakes)
-    yield from (("cure", cure, mistakes[0]) for cure in cures)
+    return [
+        *(("mistake", mistake, cures[0]) for mistake in mistakes),
+        *(("cure", cure, mistakes[0]) for cure in cures),
+    ]
+
+
+def _trials(proof: Proof, programs: Sequence[tuple[str, Path, Path]], nproc: int) -> Iterator[Trial]:
+    try:
+        for kind, source, counterpart in programs:
+            show.progress(f"running {source.name}")
+            yield attempt(proof, kind, source, counterpart, nproc)
+    finally:
+        show.progress("")

@@ -37,7 +37,7 @@ def section(outcome: Outcome, nproc: int) -> None:
         for number, line in trial.lines.items():
             print(f"    {number:3}  {line}")
     print()
-    columns = [f"measured on {nproc} ranks", *(trial.name for trial in trials)]
+    columns = [f"measured on {nproc} ranks", *(trial.name.removeprefix(f"{outcome.proof.name}_") for trial in trials)]
     show.table(columns, list(_rows(trials)), numeric=range(1, len(columns)))
     for trial in trials:
         for fault in trial.faults:

@@ -1,0 +1,270 @@
+"""``ddplint-run prove``: each rule's mistake and cure, on forked ranks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import ddplint, found, run
+
+import ddplint as package
+
+if TYPE_CHECKING:
+    from conftest import Process
+
+PROVE = [sys.executable, "-m", "ddplint.harness", "prove"]
+SOURCES = Path(package.__file__).parent / "harness" / "prove" / "sources"
+RULES = {
+    "sampler": "ddp-missing-distributed-sampler",
+    "epoch": "ddp-missing-set-epoch",
+    "wrapper": "ddp-wrapper-state-dict",
+    "save": "ddp-unguarded-save",
+    "device": "ddp-wrap-before-move",
+    "accum": "ddp-wasted-gradient-sync",
+}
+# What the mistakes and the cures of a rule measure on so many ranks; numbers of a race are looked at by themselves.
+MEASURED = {
+    "sampler": lambda ranks: ({"shared": 64, "share": 64}, {"shared": 0, "share": 64 // ranks}),
+    "epoch": lambda ranks: ({"same_order": ranks, "same_share": ranks}, {"same_order": 0, "same_share": 0}),
+    "wrapper": lambda _: (
+        {"prefixed": 4, "refused": True, "changed": 0},
+        {"prefixed": 0, "refused": False, "changed": 4},
+    ),
+    "save": lambda ranks: ({"writers": ranks}, {"writers": 1, "broken": 0, "unreadable": 0}),
+    "device": lambda _: ({"averaged": 0}, {"averaged": 32, "apart": 0}),
+    "accum": lambda _: ({"syncs": 4}, {"syncs": 1}),
+}
+COUNT = {"accum": (2, 1), "save": (1, 2)}  # of mistakes and cures, where it is not one of each
+
+
+def prove(folder: Path, *arguments: str) -> tuple[Process, dict[str, dict[str, Any]]]:
+    """Run the command in ``folder``; returns it, and what it wrote of each rule, by name."""
+    file = folder / "proofs.json"
+    process = run([*PROVE, f"--json={file}", *arguments], folder)
+    rules = json.loads(file.read_text(encoding="utf-8"))["rules"] if file.exists() else []
+    return process, {rule["name"]: rule for rule in rules}
+
+
+def programs(rule: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [program for program in rule["programs"] if program["kind"] == kind]
+
+
+# The proofs
+
+
+@pytest.fixture(scope="module", params=[2, 4], ids=["2-ranks", "4-ranks"])
+def proved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Process, Any]:
+    """A run over all rules: the number of ranks, the process, and the rules by name."""
+    ranks: int = request.param
+    folder = tmp_path_factory.mktemp("proved")
+    process, rules = prove(folder, f"--nproc={ranks}")
+    assert [path.name for path in folder.iterdir()] == ["proofs.json"]
+    return ranks, process, rules
+
+
+def test_all_rules_are_shown(proved: tuple[int, Process, Any]) -> None:
+    ranks, process, rules = proved
+    assert (process.returncode, process.stderr) == (0, "")
+    assert {name: rule["rule"] for name, rule in rules.items()} == RULES
+    assert re.search(rf"^6 of 6 rules shown on {ranks} ranks in [\d.]+ s$", process.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_mistake_shows_in_numbers_and_the_cure_ends_it(proved: tuple[int, Process, Any], name: str) -> None:
+    ranks, _, rules = proved
+    mistakes, cures = programs(rules[name], "mistake"), programs(rules[name], "cure")
+    assert (len(mistakes), len(cures)) == COUNT.get(name, (1, 1))
+    of_mistake, of_cure = MEASURED[name](ranks)
+    for wanted, wrong, some in ((of_mistake, True, mistakes), (of_cure, False, cures)):
+        for program in some:
+            measured = {measure["name"]: measure["value"] for measure in program["measures"]}
+            assert {key: measured[key] for key in wanted} == wanted
+            assert {measure["wrong"] for measure in program["measures"]} <= {wrong, None}
+            assert program["faults"] == []
+    assert rules[name]["shown"] is True
+
+
+def test_ranks_that_write_one_path_break_files(proved: tuple[int, Process, Any]) -> None:
+    ranks, process, rules = proved
+    [broken] = (m for m in programs(rules["save"], "mistake")[0]["measures"] if m["name"] == "broken")
+    assert broken["value"] > 0
+    assert broken["of"] == 20 * ranks
+    assert f"{broken['value']} of {broken['of']}" in process.stdout
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_one_process_on_the_same_batches_ends_with_the_same_parameters(
+    proved: tuple[int, Process, Any], name: str
+) -> None:
+    _, _, rules = proved
+    for program in rules[name]["programs"]:
+        strays = name == "device" and program["kind"] == "mistake"
+        assert program["apart_from_one_process"] > 1e-3 if strays else program["apart_from_one_process"] < 1e-6
+
+
+# The sources
+
+
+def test_the_linter_reports_what_the_sources_are_marked_with(tmp_path: Path) -> None:
+    marked = set()
+    for source in SOURCES.glob("*_*.py"):
+        if source.name.startswith("__"):
+            continue
+        alone = tmp_path / source.stem
+        (alone / ".git").mkdir(parents=True)
+        shutil.copy(source, alone)
+        for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1):
+            if mark := re.search(r"# \[(.*)\]$", line):
+                marked.add((f"{source.stem}/{source.name}", number, mark[1]))
+    assert {symbol for _, _, symbol in marked} == set(RULES.values())
+    assert found(ddplint("--output-format=json2", ".", cwd=tmp_path)) == marked
+
+
+def test_a_source_runs_by_itself_under_torchrun(tmp_path: Path) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    run([*torchrun, str(SOURCES / "wrapper_mistake.py")], tmp_path)
+    keys = "import torch; print(*torch.load('checkpoint.pt', weights_only=True))"
+    assert run([sys.executable, "-c", keys], tmp_path).stdout.split()[0] == "module.0.weight"
+
+
+# Tampered with
+
+
+@pytest.fixture(scope="module")
+def tampered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Process, Any]:
+    """A run over sources of which all but those of one rule were tampered with."""
+    folder = tmp_path_factory.mktemp("tampered")
+    sources = Path(shutil.copytree(SOURCES, folder / "sources", ignore=shutil.ignore_patterns("__*")))
+
+    def change(name: str, old: str, new: str) -> None:
+        path = sources / f"{name}.py"
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    change("sampler_mistake", "  # [ddp-missing-distributed-sampler]", "")
+    change(
+        "sampler_mistake",
+        "DistributedDataParallel(network)",
+        "DistributedDataParallel(network)  # [ddp-missing-distributed-sampler]",
+    )
+    change("epoch_cure", "        sampler.set_epoch(epoch)\n", "        sampler.set_epoch(0)\n")
+    change("wrapper_mistake", "model.state_dict()", "model.module.state_dict()")
+    change("device_cure", "    network.double()\n", "    raise ValueError('not\\ntoday')\n")
+    change("accum_cure", "(model(inputs), targets)", "(model(inputs + 0.01 * dist.get_rank()), targets)")
+    return prove(folder, f"--sources={sources}", *(name for name in RULES if name != "save"))
+
+
+FAULTS = {
+    ("sampler", "mistake"): [
+        "the linter does not report ddp-missing-distributed-sampler in line 22",
+        "the linter reports ddp-missing-distributed-sampler in line 19",
+    ],
+    ("epoch", "cure"): [
+        "the linter reports ddp-missing-set-epoch in line 19",
+        "still shown: ranks that got the same order in two epochs",
+        "still shown: ranks that got the same samples in two epochs",
+    ],
+    ("wrapper", "mistake"): [
+        "the linter does not report ddp-wrapper-state-dict in line 34",
+        "not shown: keys that begin with 'module.'",
+        "not shown: load_state_dict of the plain model refuses them",
+        "not shown: weights that strict=False loads, without an error",
+    ],
+    ("device", "cure"): ["it failed: rank N: today"],
+    ("accum", "cure"): ["one process ends with other parameters: N apart"],
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), FAULTS)
+def test_what_does_not_show_it_is_told(tampered: tuple[Process, Any], name: str, kind: str) -> None:
+    process, rules = tampered
+    assert rules[name]["shown"] is False
+    [faulty] = (program for program in rules[name]["programs"] if program["faults"])
+    assert faulty["kind"] == kind
+    assert [
+        re.sub(r"rank \d|\d\.\de-\d\d", lambda m: "rank N" if "rank" in m[0] else "N", f) for f in faulty["faults"]
+    ] == FAULTS[name, kind]
+    for fault in faulty["faults"]:
+        assert f"{name}_{kind}: {fault}\n" in process.stdout
+
+
+def test_the_status_says_that_something_was_not_shown(tampered: tuple[Process, Any]) -> None:
+    process, _ = tampered
+    assert process.returncode == 1
+    assert "0 of 5 rules shown" in process.stdout
+    assert "Traceback" not in process.stdout + process.stderr
+
+
+# Use
+
+
+def test_rules_are_chosen_by_name_id_and_symbol(tmp_path: Path) -> None:
+    process, rules = prove(tmp_path, "accum", "W7103", "ddp-missing-set-epoch", "epoch")
+    assert list(rules) == ["epoch", "wrapper", "accum"]
+    assert "3 of 3 rules shown" in process.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["sampler", "nothing"], "no proof of 'nothing'; there are: sampler, epoch, wrapper, save, device, accum"),
+        (["--sources=empty"], "empty/sampler_mistake.py: no such file"),
+        (["--json=missing/proofs.json"], "missing: no such folder"),
+    ],
+)
+def test_wrong_use_is_told_in_a_line(tmp_path: Path, arguments: list[str], text: str) -> None:
+    process = run([*PROVE, *arguments], tmp_path)
+    assert (process.returncode, process.stdout, process.stderr) == (2, "", f"ddplint-run: {text}\n")
+
+
+INTERRUPTIBLE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "from ddplint.harness.command import main; sys.exit(main())"
+)
+SLEEPER = """\
+import os, time
+from pathlib import Path
+Path("{folder}", f"pid-{{os.environ['RANK']}}").write_text(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+def test_no_rank_outlives_the_command(tmp_path: Path, number: signal.Signals) -> None:
+    sources, temporary = tmp_path / "sources", tmp_path / "temporary"
+    sources.mkdir()
+    temporary.mkdir()
+    (sources / "sampler_mistake.py").write_text(SLEEPER.format(folder=tmp_path))
+    (sources / "sampler_cure.py").write_text("")
+    command = [sys.executable, "-c", INTERRUPTIBLE, "prove", "sampler", f"--sources={sources}"]
+    process = subprocess.Popen(
+        ["env", f"TMPDIR={temporary}", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    pids = [int(waited_for(tmp_path / f"pid-{rank}")) for rank in range(2)]
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    if number is not signal.SIGKILL:
+        assert (process.returncode, errors) == (130, "ddplint-run: interrupted\n")
+        assert list(temporary.glob("ddplint-*")) == []
+
+
+def waited_for(path: Path) -> str:
+    until(lambda: path.exists() and path.read_text() != "")
+    return path.read_text()
+
+
+def until(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
