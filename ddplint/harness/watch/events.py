@@ -32,8 +32,9 @@ first stepping), so that the same object has the same number on every rank that 
                 has ``before`` None and no ``sites``
 ``pass_start``  an iteration over a loader began: ``loader``, ``number`` (from 0), ``sites``
 ``batch``       ``loader``, ``number`` (of the pass), ``index`` (data set indices, mapped through ``Subset``; None if
-                not known), ``rows`` (a hash for each row; None if there are none), ``grad`` (whether gradients were
-                on); of a batch of more than 1024 rows, the first 1024
+                not known), ``rows`` (a hash for each row; None if there are none), ``inputs`` (hashes of the rows of
+                its first tensor, which a ``forward`` may have too), ``grad`` (whether gradients were on); of a batch
+                of more than 1024 rows, the first 1024
 ``pass_end``    ``loader``, ``number``
 ``forward``     a wrapper's forward: ``model``, ``sync`` (``require_backward_grad_sync``), ``grad``, ``training``,
                 ``rows`` (hashes of the rows of the first tensor), ``sites``

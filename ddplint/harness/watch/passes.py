@@ -22,11 +22,16 @@ Row = Any
 
 @dataclass(eq=False)
 class Pass:
-    """One pass over a loader: its ``batch`` events, whether it ran to its end, and whether it trained."""
+    """One pass over a loader.
+
+    ``batches`` are its events, ``given`` the forwards with gradients that led to a backward of its gradients;
+    ``complete`` tells whether it ran to its end, ``trains`` whether an optimizer stepped on it.
+    """
 
     loader: int
     number: int
     batches: list[Event] = field(default_factory=list)
+    given: list[Event] = field(default_factory=list)
     complete: bool = False
     trains: bool = False
 
@@ -34,15 +39,27 @@ class Pass:
         """The hashes of all rows in order; None where one batch has none."""
         return _joined(self.batches, "rows")
 
+    def inputs(self) -> list[Row] | None:
+        """The hashes of the rows of each batch's first tensor in order; None where one batch has none."""
+        return _joined(self.batches, "inputs")
+
+    def given_rows(self) -> list[Row] | None:
+        """The hashes of the rows of the wrapper's first input, in order; None where one forward has none."""
+        return _joined(self.given, "rows")
+
     def indices(self) -> list[int] | None:
         """The data set's indices in order; None where those of one batch are not known."""
         return _joined(self.batches, "index")
 
 
+Read = tuple[Pass, "Event"]
+"""A batch that was read, and its pass."""
+
+
 def training_passes(rank: Rank) -> list[Pass]:
     """The training passes of a rank, in the order of their first batches."""
     passes: dict[tuple[int, int], Pass] = {}
-    read: list[tuple[Pass, Event]] = []  # since the last backward
+    read: list[Read] = []  # since the last backward
     forwards: list[Event] = []  # with gradients, since the last backward
     pending: set[Pass] = set()  # those whose gradients no step has used yet
     for event in rank.of("batch", "pass_end", "forward", "backward", "step"):
@@ -54,11 +71,15 @@ def training_passes(rank: Rank) -> list[Pass]:
                 current.complete = True
             else:
                 current.batches.append(event)
+                if read and _hands_on(event, read[-1][1]):
+                    read.pop()
                 read.append((current, event))
         elif kind == "forward" and event.get("grad"):
             forwards.append(event)
         elif kind == "backward":
-            pending |= _sources(read, forwards)
+            for source in _sources(read, forwards):
+                source.given.extend(forwards)
+                pending.add(source)
             read, forwards = [], []
         elif kind == "step" and event.get("models"):
             for trained in pending:
@@ -67,7 +88,12 @@ def training_passes(rank: Rank) -> list[Pass]:
     return [found for found in passes.values() if found.trains]
 
 
-def _sources(read: list[tuple[Pass, Event]], forwards: list[Event]) -> set[Pass]:
+def _hands_on(batch: Event, before: Event) -> bool:
+    """Whether a loader's batch is the one that another loader, somewhere in its data set, has just yielded."""
+    return batch["loader"] != before["loader"] and bool(batch.get("rows")) and batch["rows"] == before.get("rows")
+
+
+def _sources(read: list[Read], forwards: list[Event]) -> set[Pass]:
     """The passes that a backward's gradients come from, of the batches ``read`` before it.
 
     These are the ones whose rows were given to the wrapper, in training mode if any; where none can be told so, those
@@ -83,10 +109,10 @@ def _sources(read: list[tuple[Pass, Event]], forwards: list[Event]) -> set[Pass]
     return {found for found in likely if not found.complete} or set(likely[-1:])
 
 
-def _given(read: list[tuple[Pass, Event]], forwards: list[Event]) -> list[Pass]:
+def _given(read: list[Read], forwards: list[Event]) -> list[Pass]:
     """The passes of those batches whose rows were given to one of the ``forwards``."""
     rows = {row for event in forwards for row in hashable(event.get("rows") or ())}
-    return [found for found, batch in read if not rows.isdisjoint(hashable(batch.get("rows") or ()))]
+    return [found for found, batch in read if not rows.isdisjoint(hashable(batch.get("inputs") or ()))]
 
 
 def by_loader(passes: Iterable[Pass]) -> dict[int, list[Pass]]:

@@ -6,18 +6,29 @@ import ast
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """Where a line stands in its own function, or in the module."""
+    """Where a line stands in its own function, or in the module.
+
+    ``tests`` are the texts of the tests that decide whether it is reached, ``arms`` the ``if`` statements that it
+    stands in, each by its line and the arm, ``is_told`` whether the innermost asks for a parameter alone.
+    """
 
     parameters: frozenset[str] = frozenset()
     in_loop: bool = False
     is_told: bool = False
+    tests: tuple[str, ...] = ()
+    arms: tuple[tuple[int, bool], ...] = ()
 
 
 class Source:
@@ -25,15 +36,27 @@ class Source:
 
     def is_in_loop(self, site: str) -> bool:
         """Whether the line of a ``FILE:LINE`` stands in a loop of its own function, or of the module."""
-        return self._setting(site).in_loop
+        return _setting(site).in_loop
 
     def is_told(self, site: str) -> bool:
         """Whether the line stands under a test of nothing but a parameter of its function: its caller decides."""
-        return self._setting(site).is_told
+        return _setting(site).is_told
 
-    def _setting(self, site: str) -> _Setting:
-        file, _, line = site.rpartition(":")
-        return _settings(file).get(int(line), _Setting()) if line.isdecimal() else _Setting()
+    def tests(self, site: str) -> tuple[str, ...]:
+        """The texts of the tests in the line's own function that decide whether it is reached."""
+        return _setting(site).tests
+
+    def are_arms(self, one: str, other: str) -> bool:
+        """Whether two lines of one file stand in different arms of one ``if`` statement."""
+        if one.rpartition(":")[0] != other.rpartition(":")[0]:
+            return False
+        arms = dict(_setting(one).arms)
+        return any(arms.get(line, arm) != arm for line, arm in _setting(other).arms)
+
+
+def _setting(site: str) -> _Setting:
+    file, _, line = site.rpartition(":")
+    return _settings(file).get(int(line), _Setting()) if line.isdecimal() else _Setting()
 
 
 @cache
@@ -49,21 +72,31 @@ def _settings(file: str) -> dict[int, _Setting]:
         node, setting = stack.pop()
         if isinstance(node, ast.stmt | ast.expr):
             found[node.lineno] = setting
-        for child in ast.iter_child_nodes(node):
-            stack.append((child, _within(node, child, setting)))
+        stack.extend(_below(node, setting))
     return found
 
 
-def _within(node: ast.AST, child: ast.AST, setting: _Setting) -> _Setting:
-    """How ``child`` of ``node`` stands, which itself stands as ``setting``."""
+def _below(node: ast.AST, setting: _Setting) -> Iterator[tuple[ast.AST, _Setting]]:
+    """What ``node``, which stands as ``setting``, consists of, each with how it stands."""
     if isinstance(node, _FUNCTIONS):
         named = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        return _Setting(frozenset(argument.arg for argument in named))
-    if isinstance(node, _LOOPS) and child in node.body:
-        return replace(setting, in_loop=True, is_told=False)
-    if isinstance(node, ast.If) and child is not node.test:
-        return replace(setting, is_told=_is_parameter(node.test, setting.parameters))
-    return setting
+        setting = _Setting(frozenset(argument.arg for argument in named))
+    for name, value in ast.iter_fields(node):
+        inner = setting
+        if isinstance(node, _LOOPS) and name == "body":
+            inner = replace(setting, in_loop=True, is_told=False)
+        elif isinstance(node, ast.If) and name != "test":
+            inner = replace(
+                setting,
+                is_told=_is_parameter(node.test, setting.parameters),
+                tests=(*setting.tests, ast.unparse(node.test)),
+                arms=(*setting.arms, (node.lineno, name == "body")),
+            )
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield child, inner
+                if isinstance(child, ast.If) and isinstance(child.body[-1], _LEAVING):
+                    inner = replace(inner, tests=(*inner.tests, ast.unparse(child.test)))
 
 
 def _is_parameter(test: ast.expr, parameters: frozenset[str]) -> bool:

@@ -17,20 +17,29 @@ RULE = "ddp-wrap-before-move"
 
 def judge(run: Run, _source: Source) -> list[Verdict]:
     """The wrappers whose parameters were replaced after the wrap and trained on without a reduce."""
-    parts = [_judge_model(rank, model, wrap) for rank in run.ranks for model, wrap in rank.made("wrap").items()]
+    parts = [
+        _judge_model(rank, model, wrap, fake_cuda=run.fake_cuda)
+        for rank in run.ranks
+        for model, wrap in rank.made("wrap").items()
+    ]
     return summed_up(RULE, parts, "no model was wrapped")
 
 
-def _judge_model(rank: Rank, model: int, wrap: Event) -> Verdict:
+def _judge_model(rank: Rank, model: int, wrap: Event, *, fake_cuda: bool) -> Verdict:
     stack = sites(wrap)
-    moves = [event for event in rank.of("move") if event.get("model") == model and event.get("reset")]
-    moved = moves[0] if moves else None
-    after = wrap if moved is None else moved
-    syncs, steps = _since(rank, model, after)
+    moves = [event for event in rank.of("move") if event.get("model") == model]
+    moved = next((event for event in moves if event.get("reset")), None)
+    syncs, steps = _since(rank, model, moved or wrap)
     if moved is None:
         if not syncs:
             text = f"the model wrapped at {place_of(wrap)} was not trained"
             return Verdict(RULE, State.NOT_EXERCISED, text, stack, (rank.number,))
+        if moves and not fake_cuda:
+            text = (
+                f"the move at {place_of(moves[0])}, after the wrap, changed nothing on this machine; "
+                "--fake-cuda shows what it does where there is a GPU"
+            )
+            return Verdict(RULE, State.NOT_EXERCISED, text, stack, (rank.number,), {"syncs": syncs})
         text = "no wrapped model was moved or cast after the wrap in a way that replaces its gradient accumulators"
         return Verdict(RULE, State.CLEAN, text, stack, (rank.number,), {"syncs": syncs})
     moved_at = place_of(moved)
@@ -42,6 +51,9 @@ def _judge_model(rank: Rank, model: int, wrap: Event) -> Verdict:
         "steps_after": steps,
         "syncs_after": syncs,
     }
+    if not steps and any(True for _ in rank.of("crash")):
+        text = f"the script failed after the move at {moved_at} and before the next training step"
+        return Verdict(RULE, State.NOT_EXERCISED, text, stack, (rank.number,), numbers)
     if not steps:
         text = f"the move at {moved_at} came after the last training step"
         return Verdict(RULE, State.CLEAN, text, stack, (rank.number,), numbers)

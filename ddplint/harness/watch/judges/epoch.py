@@ -105,7 +105,7 @@ def _judge_passes(rank: Rank, passes: list[Pass]) -> Verdict | None:
 
 def _replayed(rank: Rank, one: Pass) -> int:
     """How many batches of a single pass were trained on again, as ``itertools.cycle(loader)`` and a list do."""
-    batches = {tuple(hashable(batch["rows"])) for batch in one.batches if batch.get("rows")}
+    batches = {tuple(hashable(batch["inputs"])) for batch in one.batches if batch.get("inputs")}
     given = [
         tuple(hashable(event["rows"]))
         for event in rank.of("forward")

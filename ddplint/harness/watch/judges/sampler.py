@@ -20,6 +20,7 @@ RULE = "ddp-missing-distributed-sampler"
 
 _FEW = 0.1  # of a pass: less may be a custom sampler's own padding
 _ALIKE = 0.9  # of the positions: what is left may be a rank's extra draws from its generator
+_MOST = 0.75  # of the rows that were read; of two ranks, each would be given half
 _VARIED = 4  # so many different rows tell one data set from another
 _CURE = "Give the DataLoader sampler=DistributedSampler(dataset) in place of shuffle"
 
@@ -110,6 +111,8 @@ def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
             return _clean(made, indices)
         text = f"the DataLoader of {place_of(made)} gave too many equal rows to tell which sample each of them is"
         return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+    if (shares := _shared_out_later(made, by_rank, rows)) is not None:
+        return shares
     alike = _alike(rows)
     if not alike and _draws_again(indices if has_indices else rows):
         return _clean(made, rows)
@@ -117,6 +120,24 @@ def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
         text = f"the DataLoader of {place_of(made)} was left before its end, and its sampler draws in a way of its own"
         return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
     return _found(made, rows, alike)
+
+
+def _shared_out_later(made: Event, by_rank: dict[int, Pass], rows: Orders) -> Verdict | None:
+    """The verdict where the ranks read the same samples, and the loop gave each rank's model its share of them."""
+    given: Orders = {rank: order for rank, one in by_rank.items() if (order := one.given_rows())}
+    if len(given) < len(by_rank) or _overlaps(given):
+        return None
+    if all(_consists_of(given[rank], one.inputs() or []) for rank, one in by_rank.items()):
+        return _clean(made, given)
+    if any(len(given[rank]) < _MOST * len(rows[rank]) for rank in rows):
+        text = f"not all of what the ranks read from the DataLoader of {place_of(made)} was given to the model"
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+    return None  # what was read was changed on its way, as by noise or augmentation
+
+
+def _consists_of(given: list[Row], read: list[Row]) -> bool:
+    known = set(read)
+    return sum(row in known for row in given) >= _ALIKE * len(given)
 
 
 def _found(made: Event, rows: Orders, alike: bool) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,11 +16,15 @@ if TYPE_CHECKING:
 
     from ddplint.harness.watch.observed import Rank, Run
     from ddplint.harness.watch.source import Source
+    from ddplint.harness.watch.verdict import Evidence
 
 RULE = "ddp-unguarded-save"
 
 _LOGGERS = {"logging", "tensorboard", "tensorboardX", "wandb", "mlflow", "hydra", "loguru", "aim", "comet_ml"}
 """What writes files of its own, each rank's under one name or not."""
+
+_EXISTENCE = re.compile(r"exists|isfile|isdir|is_file|is_dir|listdir")
+_RANK = re.compile(r"rank|main_process|master|primary|chief|leader|zero", re.IGNORECASE)
 
 Stack = tuple[str, ...]
 
@@ -34,7 +39,7 @@ class Write:
     how: str
 
 
-def judge(run: Run, _source: Source) -> list[Verdict]:
+def judge(run: Run, source: Source) -> list[Verdict]:
     """The calls by which several ranks wrote one path."""
     writes = [write for rank in run.ranks for write in _writes(rank)]
     writers: dict[str, set[int]] = defaultdict(set)
@@ -45,11 +50,33 @@ def judge(run: Run, _source: Source) -> list[Verdict]:
         if write.stack:
             by_call[write.stack[0]].append(write)
     parts = [part for some in by_call.values() for part in _judge_call(some, writers)]
-    if not parts and writes:
-        paths = sorted({write.path for write in writes})
-        text = f"each of the files written ({len(paths)}) was written by one rank"
-        parts = [Verdict(RULE, State.CLEAN, text, writes[0].stack, _ranks(writes), {"files": len(paths)})]
-    return summed_up(RULE, parts, "no file was written by a rank")
+    if not parts:
+        parts = [_judge_race(write, source) for write in writes]
+    return _first_arms(summed_up(RULE, parts, "no file was written by a rank"), source)
+
+
+def _judge_race(write: Write, source: Source) -> Verdict:
+    """What a write by one rank shows: nothing where the file's absence let that rank in, and no test of the rank."""
+    tests = [test for site in write.stack for test in source.tests(site)]
+    asks_for_file = any(_EXISTENCE.search(test) for test in tests)
+    evidence: Evidence = {"path": write.path}
+    if asks_for_file and not any(_RANK.search(test) for test in tests):
+        text = (
+            f"rank {write.rank} wrote {write.path} at {write.stack[0]} because it was not there; "
+            "which ranks do so depends on who comes first"
+        )
+        return Verdict(RULE, State.CANNOT_JUDGE, text, write.stack, (write.rank,), evidence)
+    text = "each file that was written was written by one rank"
+    return Verdict(RULE, State.CLEAN, text, write.stack, (write.rank,), evidence)
+
+
+def _first_arms(found: list[Verdict], source: Source) -> list[Verdict]:
+    """Of the mistakes in the arms of one test, the first in the source."""
+    kept: list[Verdict] = []
+    for verdict in found:
+        if not any(source.are_arms(one.site or "", verdict.site or "") for one in kept):
+            kept.append(verdict)
+    return kept
 
 
 def _writes(rank: Rank) -> Iterator[Write]:
@@ -89,18 +116,18 @@ def _judge_call(writes: list[Write], writers: dict[str, set[int]]) -> list[Verdi
             crowded[write.stack].append(write)
     lonely = [stack for stack, ranks in ranks_on.items() if len(ranks) == 1]
     if not crowded:
-        # Ranks that met in one file on routes of their own, such as the two arms of a test of the rank.
-        shared = [write for write in writes if len(writers[write.path]) > 1]
-        return [_found(shared[0].stack, shared)] if shared else []
+        # Ranks that met in one file on routes of their own: the first may be right, in the other arm of a test.
+        others = [write for write in writes if len(writers[write.path]) > 1 and write.rank > min(writers[write.path])]
+        ranks = {rank for write in others for rank in writers[write.path]}
+        return [_found(others[0].stack, others, tuple(sorted(ranks)))] if others else []
     by_place: dict[str, tuple[Stack, list[Write]]] = {}
     for stack, some in crowded.items():
         place = parted(stack, lonely)
         by_place.setdefault(place[0], (place, []))[1].extend(some)
-    return [_found(place, some) for place, some in by_place.values()]
+    return [_found(place, some, _ranks(some)) for place, some in by_place.values()]
 
 
-def _found(stack: Stack, writes: list[Write]) -> Verdict:
-    ranks = _ranks(writes)
+def _found(stack: Stack, writes: list[Write], ranks: tuple[int, ...]) -> Verdict:
     paths = sorted({write.path for write in writes})
     how = writes[0].how
     verb = "removed" if how == "removed" else "written"

@@ -221,6 +221,7 @@ def _batch_yielded(iterator: Any, batch: Any) -> None:
         number=current.number,
         index=known,
         rows=hashing.rows(batch, None if known is None else len(known)),
+        inputs=hashing.first_rows(batch),
         grad=_torch.is_grad_enabled(),
     )
 

@@ -34,7 +34,8 @@ def observe(torch: ModuleType) -> None:
         around(module, "save", _saving("torch.save", 1))
         around(module, "load", _load)
     around(torch.jit, "save", _saving("torch.jit.save", 1))
-    around(torch.jit.ScriptModule, "save", _saving("ScriptModule.save", 1))
+    for scripted in (torch.jit.ScriptModule, torch.jit.RecursiveScriptModule):
+        around(scripted, "save", _saving("ScriptModule.save", 1))
 
 
 def observe_safetensors(module: ModuleType) -> None:
