@@ -2,18 +2,129 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ddplint.harness.options import count, processes, seconds
+from ddplint.harness.scale import baseline, causes, faults, machine, measuring, plot, verdict, windows
+from ddplint.harness.scale.report import Report, show_report, write
 from ddplint.harness.statuses import HarnessError, Status
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Sequence
+
+_SECONDS = 0.3  # the shortest window
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add this command's options to ``parser``."""
+    parser.add_argument(
+        "--sizes",
+        type=_sizes,
+        metavar="N,N,...",
+        help="numbers of processes, 1 among them (default: 1,2,4 simulated; else 1,2,4,... as there are cores)",
+    )
+    parser.add_argument(
+        "--device",
+        choices=(faults.CPU, faults.SIM),
+        default=faults.CPU,
+        help="what trains: this machine's CPU, or a simulated device whose time passes by a clock (default: cpu)",
+    )
+    parser.add_argument("--causes", action="store_true", help="name the first cause, by one controlled change each")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="save the measurement as a baseline")
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="fail on a drop against this saved measurement")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw efficiency and where each step's time goes")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+    parser.add_argument("--inject", choices=faults.FAULTS, help="put a fault into the built-in training")
+    parser.add_argument("--rounds", type=count, default=5, metavar="N", help="windows of each size (default: 5)")
+    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="seconds allowed (default: 300)")
 
 
 def run(options: argparse.Namespace) -> Status:
-    """Not written yet."""
-    raise HarnessError("not written yet")
+    """Measure, print the table and the verdict, write what was asked for."""
+    cores = machine.cores()
+    sizes = options.sizes or _default_sizes(options.device, cores)
+    if options.causes and len(sizes) < 2:
+        raise HarnessError("--causes needs a size above 1: --sizes 1,2")
+    for path in (options.save, options.plot, options.json):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise HarnessError(f"{path.parent}: no such folder")
+    earlier = None
+    if options.baseline is not None:
+        earlier = baseline.read(options.baseline)
+        facts = {"device": options.device, "script": [], "cores": cores, "sizes": list(sizes)}
+        baseline.require_equal(earlier, facts)
+    report = _measure(options, sizes, cores)
+    show_report(report)
+    return _conclude(options, report, earlier)
+
+
+def _measure(options: argparse.Namespace, sizes: tuple[int, ...], cores: int) -> Report:
+    simulated = options.device == faults.SIM
+    threads = 1 if simulated else max(1, cores // sizes[-1])
+    plan = measuring.Plan(sizes, options.rounds, _SECONDS, threads, options.causes, options.timeout)
+    load = machine.Load()
+    measured = measuring.measure(faults.costs(options.device, options.inject), plan)
+    others = load.others()
+    rows = windows.rows(measured, sizes)
+    return Report(
+        device=options.device,
+        script=(),
+        injected=options.inject,
+        cores=cores,
+        threads=threads,
+        torch=_torch_version(),
+        rows=rows,
+        refused=verdict.refusals(
+            rows, cores=None if simulated else cores, others=others, computes=options.inject is None
+        ),
+        readings=causes.readings(causes.trials(measured, sizes[-1])) if options.causes else None,
+    )
+
+
+def _conclude(options: argparse.Namespace, report: Report, earlier: baseline.Baseline | None) -> Status:
+    if options.json is not None:
+        write(report, options.json)
+    if options.plot is not None:
+        options.plot.write_text(plot.draw(report), encoding="utf-8")
+    if report.refused:
+        if options.save is not None:
+            print(f"{options.save} is not written: a measurement without a verdict is no baseline.")
+        if earlier is not None:
+            print(f"Not compared with {earlier.path}.")
+        return Status.CANNOT_TELL
+    if options.save is not None:
+        write(report, options.save)
+    dropped = _compare(report, earlier) if earlier is not None else []
+    return Status.FOUND if dropped or report.cause is not None else Status.FINE
+
+
+def _compare(report: Report, earlier: baseline.Baseline) -> list[str]:
+    if earlier.torch != report.torch:
+        print(f"{earlier.path} was measured with torch {earlier.torch}, this with {report.torch}.")
+    dropped = baseline.drops(earlier, report.rows)
+    if dropped:
+        print(f"Worse than {earlier.path}, beyond the intervals: {'; '.join(dropped)}.")
+    else:
+        print(f"No worse than {earlier.path}.")
+    return dropped
+
+
+def _torch_version() -> str:
+    import torch
+
+    return str(torch.__version__)
+
+
+def _default_sizes(device: str, cores: int) -> tuple[int, ...]:
+    if device == faults.SIM:
+        return (1, 2, 4)
+    return tuple(size for size in (1, 2, 4, 8, 16, 32, 64) if size <= max(cores, 2))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes: Sequence[int] = sorted({processes(part) for part in text.split(",")})
+    if sizes[0] != 1:
+        raise argparse.ArgumentTypeError("efficiency is measured against one process: 1 has to be among the sizes")
+    return tuple(sizes)

@@ -1,0 +1,308 @@
+"""``ddplint-run scale``: its arithmetic on numbers made by hand, and the command on the simulated device."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ddplint.harness.scale import baseline, causes, plot, verdict, windows
+from ddplint.harness.scale.figures import Interval, median_interval, ratio_interval, variation
+from ddplint.harness.scale.report import Report
+from ddplint.harness.scale.windows import Row, Window
+from ddplint.harness.statuses import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def run_scale(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ddplint.harness", "scale", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
+
+
+def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_scale("--device", "sim", "--rounds", "2", *arguments)
+
+
+# Figures
+
+
+def test_a_median_lies_in_its_interval_and_repeats():
+    interval = median_interval([10, 11, 12, 13, 100])
+    assert interval.value == 12
+    assert interval.low < 12 < interval.high
+    assert interval == median_interval([10, 11, 12, 13, 100])
+
+
+def test_equal_windows_leave_no_doubt():
+    assert ratio_interval([300.0] * 3, [100.0] * 3, factor=4) == Interval(0.75, 0.75, 0.75)
+
+
+def test_a_ratio_carries_the_spread_of_both():
+    interval = ratio_interval([180, 200, 220], [100, 100, 100], factor=2)
+    assert (interval.value, interval.low, interval.high) == (1.0, 0.9, 1.1)
+
+
+def test_variation_is_the_deviation_over_the_mean():
+    assert variation([90, 110]) == pytest.approx(0.1414, abs=1e-4)
+    assert variation([90]) == 0.0
+
+
+# Rows
+
+
+def window(size: int, rank: int, number: int, seconds: float, variant: str = windows.AS_IS) -> Window:
+    phases = {windows.DATA: seconds / 4, windows.FORWARD: seconds / 4, windows.BACKWARD: seconds / 2}
+    return Window(size, rank, number, 10, 100, seconds, seconds / 2, phases, variant)
+
+
+def test_a_window_is_as_fast_as_its_slowest_rank():
+    measured = [window(1, 0, 0, 1.0), window(2, 0, 0, 1.0), window(2, 1, 0, 1.25)]
+    one, two = windows.rows(measured, [1, 2])
+    assert one.throughput.value == 100
+    assert two.throughput.value == 160
+    assert two.efficiency.value == 0.8
+    assert two.data_share.value == 0.25
+    assert two.cpu_share == 0.5
+    assert two.batch == 10
+    assert two.phases == {windows.DATA: 28.125, windows.FORWARD: 28.125, windows.BACKWARD: 56.25}
+
+
+def test_variants_are_kept_apart():
+    measured = [window(1, 0, 0, 1.0), window(1, 0, 0, 0.5, "kept"), window(2, 0, 0, 1.0), window(2, 1, 0, 1.0)]
+    assert windows.throughputs(measured, 1) == [100]
+    assert windows.throughputs(measured, 1, "kept") == [200]
+    assert windows.efficiency(measured, 2, against="kept").value == 0.5
+
+
+# Verdict
+
+
+def row(size: int, efficiency: float, *, doubt: float = 0.0, **changes: Any) -> Row:
+    rate = 100 * size * efficiency
+    values: dict[str, Any] = {
+        "size": size,
+        "throughput": Interval(rate, rate * (1 - doubt), rate * (1 + doubt)),
+        "efficiency": Interval(efficiency, efficiency - doubt, efficiency + doubt),
+        "data_share": Interval(0.05, 0.05, 0.05),
+        "phases": {windows.DATA: 1.0, windows.FORWARD: 2.0, windows.BACKWARD: 4.0, windows.OPTIMIZER: 0.5},
+        "spread": 0.01,
+        "cpu_share": 1.0,
+        "batch": 10.0,
+    }
+    return Row(**{**values, **changes})
+
+
+def refusals(*rows: Row, cores: int | None = 4, others: float = 0.0) -> list[str]:
+    return verdict.refusals(rows, cores=cores, others=others, computes=True)
+
+
+def test_a_quiet_machine_gives_a_verdict():
+    assert refusals(row(1, 1.0), row(4, 0.9)) == []
+
+
+@pytest.mark.parametrize(
+    ("reasons", "text"),
+    [
+        (refusals(row(1, 1.0), row(8, 0.5)), "8 processes shared 4 cores"),
+        (refusals(row(1, 1.0), row(4, 0.9), others=1.0), "other processes kept 1.0 of 4 cores busy"),
+        (refusals(row(1, 1.0, cpu_share=0.8), row(2, 0.9)), "a core for only 80% of the time"),
+        (refusals(row(1, 1.0), row(2, 0.9, spread=0.12)), "samples/s of 2 varied by 12%"),
+        (refusals(row(1, 1.0), row(2, 0.9, doubt=0.06)), "anything from 84% to 96%"),
+    ],
+)
+def test_no_verdict_is_given_on(reasons: list[str], text: str):
+    assert len(reasons) == 1
+    assert text in reasons[0]
+
+
+def test_cores_that_are_left_are_enough():
+    assert refusals(row(1, 1.0), row(2, 0.9), others=2.0) == []
+
+
+def test_simulated_time_needs_no_core():
+    assert refusals(row(1, 1.0, cpu_share=0.1), row(8, 0.9), cores=None, others=2.0) == []
+
+
+def test_the_row_to_look_at_is_the_worst_below_90_percent():
+    rows = [row(1, 1.0), row(2, 0.8), row(4, 0.85)]
+    assert verdict.look_here(rows) is rows[1]
+    assert verdict.look_here([row(1, 1.0), row(2, 0.9)]) is None
+
+
+def test_a_loader_slow_on_every_rank_is_told_by_one():
+    assert "40% of each step" in (verdict.slow_loader([row(1, 1.0, data_share=Interval(0.4, 0.4, 0.4))]) or "")
+    assert verdict.slow_loader([row(1, 1.0)]) is None
+
+
+# Causes
+
+
+@pytest.mark.parametrize(
+    ("figures", "cause"),
+    [
+        ((0.89, 0.87, 0.98, 1.06, (12.5, 12.6, 12.5, 12.6)), None),
+        ((0.53, 0.91, 0.89, 1.05, (44.0, 43.0, 48.0, 47.0)), "loader"),  # no_sync gives back much too, and is second
+        ((0.76, 0.80, 0.98, 1.88, (8.3, 8.3, 8.3, 8.3)), "batch"),
+        ((0.61, 0.63, 0.99, 1.07, (12.6, 12.6, 12.6, 12.6)), "interconnect"),
+        ((0.60, 0.61, 0.68, 1.06, (12.5, 12.2, 17.9, 12.3)), "straggler"),
+        ((0.67, 0.67, 0.67, 1.06, (12.0, 18.0)), "straggler"),
+    ],
+)
+def test_the_first_cause_is(figures: tuple[float, float, float, float, tuple[float, ...]], cause: str | None):
+    found = causes.first(causes.readings(causes.Trials(4, *figures)))
+    assert (found and found.cause) == cause
+
+
+# Baselines
+
+
+def saved(*rows: Row) -> baseline.Baseline:
+    figures = {row.size: baseline.Figures(row.throughput, row.efficiency, row.data_share) for row in rows}
+    return baseline.Baseline("before.json", {"cores": 2}, "2.13.0", figures)
+
+
+def test_a_drop_beyond_the_intervals_is_told():
+    found = baseline.drops(saved(row(2, 0.9, doubt=0.01)), [row(2, 0.8, doubt=0.01)])
+    assert found == ["samples/s at 2 fell from 180.0 to 160.0", "efficiency at 2 fell from 90.0% to 80.0%"]
+
+
+def test_a_drop_within_the_intervals_is_none():
+    assert baseline.drops(saved(row(2, 0.9, doubt=0.06)), [row(2, 0.8, doubt=0.06)]) == []
+    assert baseline.drops(saved(row(2, 0.9)), [row(2, 0.89)]) == []
+    assert baseline.drops(saved(row(2, 0.8)), [row(2, 0.9)]) == []
+
+
+def test_more_waiting_for_data_is_told():
+    found = baseline.drops(saved(row(1, 1.0)), [row(1, 1.0, data_share=Interval(0.3, 0.29, 0.31))])
+    assert found == ["data wait at 1 rose from 5.0% to 30.0%"]
+
+
+def test_another_machine_is_not_compared_with():
+    with pytest.raises(HarnessError, match="its cores is 2, not 4"):
+        baseline.require_equal(saved(row(1, 1.0)), {"cores": 4})
+
+
+# The picture
+
+
+@pytest.mark.parametrize("refused", [[], ["8 processes shared 2 cores & <more>"]])
+def test_the_picture_is_xml_with_every_row(refused: list[str]):
+    rows = [row(1, 1.0), row(2, 0.954), row(16, 0.612, doubt=0.03)]
+    report = Report("sim", ("a <b> & c.py",), None, 2, 1, "2.13.0", rows, refused, None)
+    texts = [element.text for element in ET.fromstring(plot.draw(report)).iter() if element.text]  # noqa: S314
+    for text in ("100.0", "95.4", "61.2", "1", "2", "16", "Time of a step, ms", "processes", windows.DATA):
+        assert text in texts
+    assert any("No verdict" in text for text in texts) == bool(refused)
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """A measurement with all that can be written about it, and the folder with the files."""
+    folder = tmp_path_factory.mktemp("scale")
+    files = [f"--save={folder}/base.json", f"--json={folder}/report.json", f"--plot={folder}/plot.svg"]
+    return simulate("--sizes=1,2", "--causes", *files), folder
+
+
+def test_a_sound_device_scales_and_has_no_cause(measured: tuple[subprocess.CompletedProcess[str], Path]):
+    result, folder = measured
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "says nothing about this machine" in result.stdout
+    assert "No efficiency is below 90%" in result.stdout
+    assert "No cause is named" in result.stdout
+    assert "look here" not in result.stdout
+    report = json.loads((folder / "report.json").read_text())
+    # A step takes 2.4 ms of loading and 32 of computing, and on several ranks 1 more.
+    alone, two = report["rows"]
+    assert alone["throughput"]["value"] == pytest.approx(12 / 0.0344, rel=0.03)
+    assert two["efficiency"]["value"] == pytest.approx(34.4 / 35.4, abs=0.03)
+    assert report["cause"] is None
+    assert json.loads((folder / "base.json").read_text()) == report
+    assert ET.fromstring((folder / "plot.svg").read_text()).tag.endswith("svg")  # noqa: S314
+
+
+@pytest.mark.parametrize("fault", ["loader", "batch", "straggler"])
+def test_an_injected_fault_is_named(fault: str, tmp_path: Path):
+    result = simulate("--sizes=1,3", "--causes", f"--inject={fault}", f"--json={tmp_path}/report.json")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert f"First cause: {fault}." in result.stdout
+    assert ("<- look here" in result.stdout) == (fault != "batch")
+    assert json.loads((tmp_path / "report.json").read_text())["cause"] == fault
+
+
+def test_a_slow_interconnect_is_named_and_misses_the_baseline(
+    measured: tuple[subprocess.CompletedProcess[str], Path],
+):
+    _, folder = measured
+    result = simulate("--sizes=1,2", "--causes", "--inject=interconnect", f"--baseline={folder}/base.json")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "First cause: interconnect." in result.stdout
+    assert "efficiency at 2 fell from" in result.stdout
+    assert "samples/s at 1" not in result.stdout
+
+
+def test_the_same_again_meets_the_baseline(measured: tuple[subprocess.CompletedProcess[str], Path]):
+    _, folder = measured
+    result = simulate("--sizes=1,2", f"--baseline={folder}/base.json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "No worse than" in result.stdout
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Every core kept busy by another process."""
+    command = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(command) for _ in range(len(os.sched_getaffinity(0)))]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_busy_machine_gets_no_verdict(tmp_path: Path):
+    result = run_scale("--device=cpu", "--sizes=1,2", "--rounds=2", f"--save={tmp_path}/base.json")
+    assert result.returncode == 3, result.stdout + result.stderr
+    assert "No verdict" in result.stdout
+    assert "other processes kept" in result.stdout
+    assert "base.json is not written" in result.stdout
+    assert not (tmp_path / "base.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--sizes=1,x"], "'x' is not a number from 1 on"),
+        (["--sizes=0,1"], "'0' is not a number from 1 on"),
+        (["--sizes="], "'' is not a number from 1 on"),
+        (["--sizes=2,4"], "1 has to be among the sizes"),
+        (["--sizes=1,65"], "65 is more than 64"),
+        (["--inject=gremlin"], "invalid choice: 'gremlin'"),
+        (["--sizes=1", "--causes"], "needs a size above 1"),
+        (["--baseline=missing.json"], "missing.json: No such file or directory"),
+        (["--baseline=broken.json"], "broken.json: not a saved measurement"),
+        (["--baseline=other.json"], "other.json: not a measurement saved by this version"),
+        (["--baseline=part.json"], "part.json: a part of the saved measurement is missing"),
+        (["--save=missing/base.json"], "missing: no such folder"),
+    ],
+)
+def test_bad_input_gets_one_line(arguments: list[str], text: str, tmp_path: Path):
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "other.json").write_text("[]")
+    (tmp_path / "part.json").write_text('{"schema": "ddplint-scale-1", "rows": [{}]}')
+    result = run_scale(*arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert text in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
