@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FOLDER = "DDPLINT_RUN_FOLDER"  # where notes go; it names the launch too
 DEADLINE = "DDPLINT_RUN_DEADLINE"  # of time.monotonic(), when each process writes down its stack
 
+_RANK_PROCESS = "DDPLINT_RUN_RANK_PROCESS"  # the process that torchrun made a rank
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _kept_open: list[TextIO] = []  # faulthandler writes to their descriptors
 
@@ -34,8 +35,9 @@ def arm() -> None:
     with contextlib.suppress(Exception):
         die_with_parent()
         sys.excepthook = _note_crash
-        # The first to be registered is the last to run: what happens later is Python's and torch's own exit.
-        atexit.register(note, "end", {})
+        if _is_rank():
+            # The first to be registered is the last to run: what happens later is Python's and torch's own exit.
+            atexit.register(note, "end", {})
         _arm_stack()
 
 
@@ -63,6 +65,12 @@ def rank_asked() -> int | None:
     """The rank torchrun gave this process; None where it gave none."""
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdecimal() else None
+
+
+def _is_rank() -> bool:
+    """Whether torchrun made this process a rank; the processes that a rank starts inherit its number."""
+    own = str(os.getpid())
+    return rank_asked() is not None and os.environ.setdefault(_RANK_PROCESS, own) == own
 
 
 def _note_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
