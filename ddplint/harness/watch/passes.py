@@ -110,9 +110,19 @@ def _sources(read: list[Read], forwards: list[Event]) -> set[Pass]:
 
 
 def _given(read: list[Read], forwards: list[Event]) -> list[Pass]:
-    """The passes of those batches whose rows were given to one of the ``forwards``."""
-    rows = {row for event in forwards for row in hashable(event.get("rows") or ())}
-    return [found for found, batch in read if not rows.isdisjoint(hashable(batch.get("inputs") or ()))]
+    """The passes of those batches that were given to the ``forwards``, whole or in parts, in the order of reading.
+
+    A row that was read twice, as where the first batch was looked at before, was given by the last reader.
+    """
+    parts = [set(hashable(event.get("rows") or ())) for event in forwards]
+    left = {row for part in parts for row in part}
+    given = []
+    for found, batch in reversed(read):
+        rows = set(hashable(batch.get("inputs") or ()))
+        if rows & left and (rows <= left or any(part <= rows for part in parts)):
+            given.insert(0, found)
+            left -= rows
+    return given
 
 
 def by_loader(passes: Iterable[Pass]) -> dict[int, list[Pass]]:

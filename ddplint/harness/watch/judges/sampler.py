@@ -104,7 +104,7 @@ def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
         reason = "its rows differ each time they are read" if varies else "its rows could not be told apart"
         text = f"what the ranks read from the DataLoader of {place_of(made)} cannot be compared: {reason}"
         return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(indices or rows))
-    if not _overlaps(rows):
+    if not _overlaps(rows) and not _is_monotonous(rows):
         return _clean(made, rows)
     if _is_ambiguous(rows, indices if has_indices else None):
         if has_indices and not _overlaps(indices):
@@ -181,9 +181,14 @@ def _overlaps(orders: Orders) -> bool:
     return shared >= len(orders) and shared > _FEW * least
 
 
+def _is_monotonous(rows: Orders) -> bool:
+    """Whether there are so few different rows that ranks with samples of their own would share some."""
+    return _shared(rows) > 0 and len(set(chain.from_iterable(rows.values()))) < _VARIED
+
+
 def _is_ambiguous(rows: Orders, indices: Orders | None) -> bool:
     """Whether equal rows may be different samples."""
-    if len(set(chain.from_iterable(rows.values()))) < _VARIED:
+    if _is_monotonous(rows):
         return True
     if indices is not None:
         # Equal rows are to be expected where equal indices were drawn.

@@ -1,0 +1,563 @@
+"""The judges, on runs that are written down by hand: what each rule's verdict is, and where it stands."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ddplint.harness.watch.judges import RULES, observe, verdicts
+from ddplint.harness.watch.verdict import State, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM = RULES
+FOUND, CLEAN, IDLE, OPEN = State.FOUND, State.CLEAN, State.NOT_EXERCISED, State.CANNOT_JUDGE
+LOADER, SHUFFLER, WRAP, BACKWARD, STEP = "train.py:10", "train.py:9", "train.py:8", "train.py:21", "train.py:22"
+MAIN = "train.py:90"
+
+
+class Run:
+    """Events of ``world`` ranks, as they are added."""
+
+    def __init__(self, world: int = 2, wraps: bool = True) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.world = world
+        self._clock = count()
+        for rank in range(world):
+            self.add(rank, "start", missing=[], fake_cuda=False)
+            self.add(rank, "init", world=world, backend="gloo")
+            if wraps:
+                self.add(rank, "wrap", model=0, sites=[WRAP, MAIN])
+
+    def add(self, rank: int | None, kind: str, **fields: Any) -> None:
+        common = {"ev": kind, "t": next(self._clock), "rank": rank, "pid": 100 + (-1 if rank is None else rank)}
+        self.events.append({**common, "worker": False, **fields})
+
+    def loader(self, rank: int, number: int = 0, site: str = LOADER, **fields: Any) -> None:
+        made = {"sampler": None, "sampler_cls": "torch.utils.data.sampler.RandomSampler", "iterable": False}
+        self.add(rank, "loader", loader=number, sites=[site, MAIN], **{**made, **fields})
+
+    def shared_loader(self, rank: int, shuffle: bool = True, number: int = 0, **fields: Any) -> None:
+        """A loader with a ``DistributedSampler``."""
+        cls = "torch.utils.data.distributed.DistributedSampler"
+        self.add(rank, "sampler", sampler=number, cls=cls, distributed=True, shuffle=shuffle, sites=[SHUFFLER, MAIN])
+        self.loader(rank, number, sampler=number, sampler_cls=cls, **fields)
+
+    def batch(
+        self,
+        rank: int,
+        rows: list[Any],
+        index: list[int] | None = None,
+        loader: int = 0,
+        number: int = 0,
+        **fields: Any,
+    ) -> None:
+        hashes = [f"row {row}" for row in rows]
+        self.add(
+            rank, "batch", loader=loader, number=number, index=index, rows=hashes, inputs=hashes, grad=True, **fields
+        )
+
+    def forward(self, rank: int, rows: Iterable[Any] = (), **fields: Any) -> None:
+        hashes = [f"row {row}" for row in rows]
+        usual = {"model": 0, "sync": True, "grad": True, "training": True, "sites": ["train.py:20", MAIN]}
+        self.add(rank, "forward", rows=hashes, **{**usual, **fields})
+
+    def backward(self, rank: int, syncs: int = 1, site: str = BACKWARD) -> None:
+        for _ in range(syncs):
+            self.add(rank, "sync", model=0)
+        self.add(rank, "backward", sites=[site, MAIN])
+
+    def step(self, rank: int, digest: str | None = None) -> None:
+        self.add(rank, "step", optimizer=0, models=[0], digest={"0": digest} if digest else None, sites=[STEP, MAIN])
+
+    def train(
+        self, rank: int, rows: list[Any], number: int = 0, loader: int = 0, size: int = 4, index: bool = True
+    ) -> None:
+        """A pass over a loader that yields these rows, whose indices are the rows themselves."""
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            self.batch(rank, part, part if index else None, loader, number)
+            self.forward(rank, part)
+            self.backward(rank)
+            self.step(rank)
+        self.add(rank, "pass_end", loader=loader, number=number)
+
+    def judged(self, rule: str) -> list[Verdict]:
+        return [verdict for verdict in verdicts(observe(self.events)) if verdict.rule == rule]
+
+    def verdict(self, rule: str) -> Verdict:
+        (only,) = self.judged(rule)
+        return only
+
+
+# A run in which nothing can be judged
+
+
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        (Run(0), "the script never joined a process group"),
+        (Run(1), "there was one rank alone"),
+        (Run(2, wraps=False), "no model was wrapped in DistributedDataParallel"),
+    ],
+    ids=["no group", "one rank", "no wrapper"],
+)
+def test_nothing_is_clean_where_nothing_ran(run: Run, why: str) -> None:
+    found = verdicts(observe(run.events))
+    assert [verdict.rule for verdict in found] == list(RULES)
+    assert {(verdict.state, verdict.message) for verdict in found} == {(IDLE, why)}
+
+
+def test_a_wrapped_model_that_did_nothing_exercises_no_rule() -> None:
+    assert {verdict.state for verdict in verdicts(observe(Run().events))} == {IDLE}
+
+
+def test_what_the_probe_could_not_see_is_not_judged() -> None:
+    run = Run()
+    for rank in range(2):
+        run.shared_loader(rank)
+        run.train(rank, list(range(rank, 16, 2)))
+    assert run.verdict(SAMPLER).state is CLEAN
+    run.add(0, "fault", where="data._batch_yielded", text="TypeError: new torch")
+    assert run.verdict(SAMPLER).state is OPEN
+    assert "data._batch_yielded" in run.verdict(SAMPLER).message
+    assert run.verdict(DEVICE).state is CLEAN
+
+
+def test_past_its_limit_a_run_is_judged_by_what_all_ranks_wrote() -> None:
+    run = Run()
+    for rank in range(2):
+        run.shared_loader(rank)
+        run.train(rank, list(range(rank, 16, 2)))
+    run.add(0, "limit")
+    run.train(1, list(range(16)), number=1)
+    assert run.verdict(SAMPLER).state is CLEAN
+    assert observe(run.events).is_cut
+
+
+# Sampler
+
+
+def sampled(rows: Callable[[int], list[Any]], *, index: bool = True, **fields: Any) -> Verdict:
+    """The verdict on one pass of two ranks over a loader that yields ``rows(rank)``."""
+    run = Run()
+    for rank in range(2):
+        run.loader(rank, **fields)
+        run.train(rank, rows(rank), index=index)
+    return run.verdict(SAMPLER)
+
+
+def test_ranks_that_read_the_same_are_found_at_the_loader() -> None:
+    verdict = sampled(lambda _: list(range(32)))
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, LOADER, (0, 1))
+    assert verdict.evidence == {"samples": {"0": 32, "1": 32}, "shared": 32, "same_order": True}
+
+
+def test_another_order_on_each_rank_is_no_cure() -> None:
+    verdict = sampled(lambda rank: list(range(32))[:: 1 if rank else -1])
+    assert (verdict.state, verdict.evidence["same_order"]) == (FOUND, False)
+
+
+def test_shares_are_clean_also_where_one_is_filled_up() -> None:
+    assert sampled(lambda rank: list(range(rank, 32, 2))).state is CLEAN
+    padded = sampled(lambda rank: [*range(rank, 61, 2), *([0] if rank else [])])
+    assert (padded.state, padded.evidence["shared"]) == (CLEAN, 1)
+
+
+def test_a_data_set_cut_by_rank_has_equal_indices_and_different_rows() -> None:
+    run = Run()
+    for rank in range(2):
+        run.loader(rank)
+        for start in range(0, 16, 4):
+            rows = [f"{rank} {number}" for number in range(start, start + 4)]
+            run.batch(rank, rows, list(range(start, start + 4)))
+            run.forward(rank, rows)
+            run.backward(rank)
+            run.step(rank)
+    assert run.verdict(SAMPLER).state is CLEAN
+
+
+def test_equal_rows_are_told_by_their_indices_or_not_at_all() -> None:
+    run = Run()
+    for rank in range(2):
+        run.loader(rank)
+        for number in range(4):
+            run.batch(rank, ["one"] * 4, [8 * number + 2 * at + rank for at in range(4)])
+            run.backward(rank)
+            run.step(rank)
+    assert run.verdict(SAMPLER).state is CLEAN
+    assert sampled(lambda _: ["one"] * 16, index=False).state is OPEN
+
+
+def test_rows_that_change_each_time_they_are_read_are_not_compared() -> None:
+    run = Run()
+    for rank in range(2):
+        run.loader(rank)
+        for number in range(2):
+            for start in range(0, 16, 4):
+                rows = [f"{rank} {number} {at}" for at in range(start, start + 4)]
+                run.batch(rank, rows, list(range(start, start + 4)), number=number)
+                run.backward(rank)
+                run.step(rank)
+            run.add(rank, "pass_end", loader=0, number=number)
+    assert run.verdict(SAMPLER).state is OPEN
+
+
+def test_draws_of_their_own_are_clean_and_the_same_draws_are_found() -> None:
+    draws = [[7, 7, 3, 1, 3, 2, 0, 5, 6, 6, 4, 4], [2, 4, 4, 0, 1, 1, 7, 3, 3, 5, 5, 6]]
+    cls = "torch.utils.data.sampler.WeightedRandomSampler"
+    assert sampled(lambda rank: draws[rank], sampler_cls=cls).state is CLEAN
+    assert sampled(lambda _: draws[0], sampler_cls=cls).state is FOUND
+
+
+def test_an_iterable_data_set_is_compared_by_rows() -> None:
+    run = Run()
+    for rank in range(2):
+        run.loader(rank, iterable=True)
+        run.train(rank, list(range(24)), index=False)
+    verdict = run.verdict(SAMPLER)
+    assert verdict.state is FOUND
+    assert "islice" in verdict.message
+
+
+def test_what_the_loop_shares_out_is_clean() -> None:
+    run = Run()
+    for rank in range(2):
+        run.loader(rank)
+        for start in range(0, 32, 4):
+            rows = list(range(start, start + 4))
+            run.batch(rank, rows, rows)
+            if start // 4 % 2 == rank:
+                run.forward(rank, rows)
+                run.backward(rank)
+                run.step(rank)
+    assert run.verdict(SAMPLER).state is CLEAN
+
+
+def test_evaluation_and_a_peek_are_no_training() -> None:
+    run = Run()
+    for rank in range(2):
+        run.loader(rank, 0, "train.py:30")  # looked into once
+        run.batch(rank, list(range(4)), list(range(4)), 0)
+        run.shared_loader(rank, number=1)
+        run.train(rank, list(range(rank, 16, 2)), loader=1)
+        run.loader(rank, 2, "train.py:40")  # for evaluation, with gradients on
+        for start in range(0, 16, 4):
+            rows = list(range(start, start + 4))
+            run.batch(rank, rows, rows, 2)
+            run.forward(rank, rows, training=False)
+        run.add(rank, "pass_end", loader=2, number=0)
+        run.train(rank, list(range(rank, 16, 2))[::-1], 1, loader=1)
+    verdict = run.verdict(SAMPLER)
+    assert (verdict.state, verdict.site) == (CLEAN, LOADER)
+
+
+def test_loaders_correspond_by_their_place_and_not_by_their_number() -> None:
+    run = Run()
+    run.loader(0, 0, "train.py:30")  # rank 0 makes one more
+    for rank in range(2):
+        run.shared_loader(rank, number=1 - rank)
+        run.train(rank, list(range(rank, 16, 2)), loader=1 - rank)
+    assert run.verdict(SAMPLER).state is CLEAN
+
+
+def test_without_a_loader_the_inputs_of_the_model_are_compared() -> None:
+    run = Run()
+    for rank in range(2):
+        for start in range(0, 32, 4):
+            run.forward(rank, range(start, start + 4))
+            run.backward(rank)
+            run.step(rank)
+    verdict = run.verdict(SAMPLER)
+    assert (verdict.state, verdict.site) == (FOUND, "train.py:20")
+
+
+def test_a_helper_that_one_call_uses_wrongly_is_right_itself() -> None:
+    run = Run()
+    for rank in range(2):
+        for number, caller in enumerate(("train.py:50", "train.py:51")):
+            run.add(rank, "loader", loader=number, iterable=False, sampler=None, sites=["data.py:5", caller])
+        run.train(rank, list(range(32)), loader=0)
+        run.train(rank, list(range(100 + rank, 132, 2)), loader=1)
+    assert run.verdict(SAMPLER).site == "train.py:50"
+
+
+# Epoch
+
+
+def passes(*orders: list[int], shuffle: bool = True, told: Iterable[int] = (), by_index: bool = True) -> Verdict:
+    """The verdict on passes of two ranks that read in these orders."""
+    run = Run()
+    for rank in range(2):
+        run.shared_loader(rank, shuffle)
+        for epoch in told:
+            run.add(rank, "set_epoch", sampler=0, epoch=epoch, sites=["train.py:18"])
+        for number, order in enumerate(orders):
+            run.train(rank, [2 * item + rank for item in order], number, index=by_index)
+    return run.verdict(EPOCH)
+
+
+ONE, OTHER = [3, 0, 2, 1, 7, 5], [1, 7, 3, 5, 0, 2]
+
+
+def test_two_passes_in_one_order_are_found_at_the_sampler() -> None:
+    verdict = passes(ONE, OTHER, ONE)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, SHUFFLER, (0, 1))
+    assert (verdict.evidence["equal_passes"], verdict.evidence["samples"]) == ([[0, 2]], 6)
+    assert passes(ONE, ONE, by_index=False).state is FOUND
+
+
+def test_new_orders_are_clean_and_one_pass_tells_nothing() -> None:
+    assert passes(ONE, OTHER).state is CLEAN
+    assert passes(ONE).state is IDLE
+
+
+def test_without_shuffling_an_order_may_stay() -> None:
+    assert passes(sorted(ONE), sorted(ONE), shuffle=False).state is IDLE
+
+
+def test_the_same_number_each_time_is_told() -> None:
+    assert "it was told 0 each time" in passes(ONE, ONE, told=(0, 0)).message
+
+
+def test_a_loader_that_is_made_anew_goes_on_with_the_passes() -> None:
+    run = Run()
+    for rank in range(2):
+        for number in range(2):
+            run.shared_loader(rank, number=number)
+            run.train(rank, [2 * item + rank for item in ONE], loader=number)
+    assert run.verdict(EPOCH).state is FOUND
+
+
+def test_batches_that_are_kept_and_replayed_are_found() -> None:
+    run = Run()
+    for rank in range(2):
+        run.shared_loader(rank)
+        rows = [2 * item + rank for item in (*ONE, *(item + 8 for item in ONE))]
+        run.train(rank, rows)
+        for start in range(0, len(rows), 4):
+            run.forward(rank, rows[start : start + 4])
+            run.backward(rank)
+            run.step(rank)
+    verdict = run.verdict(EPOCH)
+    assert (verdict.state, verdict.site, verdict.evidence["replayed"]) == (FOUND, SHUFFLER, 3)
+
+
+# Wrapper
+
+
+def saved(run: Run, state: int | None = 0, path: str = "/run/model.pt", model: int | None = 0) -> None:
+    run.add(0, "state", model=0, state=0, sites=["train.py:60", MAIN])
+    entry = {"at": "", "keys": 2, "of": 2, "model": model, "state": state}
+    run.add(0, "save", via="torch.save", path=path, prefixed=[entry], wrapper=False, sites=["train.py:61", MAIN])
+
+
+def test_a_wrapper_s_keys_are_found_where_they_were_asked_for() -> None:
+    for state in (0, None):
+        run = Run()
+        saved(run, state)
+        verdict = run.verdict(WRAPPER)
+        assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:60", (0,))
+        assert (verdict.evidence["keys"], verdict.evidence["saved_at"]) == (2, "train.py:61")
+
+
+def test_plain_keys_and_a_model_s_own_child_are_clean() -> None:
+    run = Run()
+    run.add(0, "save", via="torch.save", path="/run/model.pt", prefixed=[], wrapper=False, sites=["train.py:61"])
+    assert run.verdict(WRAPPER).state is CLEAN
+    saved(run, None, model=None)
+    assert run.verdict(WRAPPER).state is CLEAN
+
+
+def test_a_file_that_a_wrapper_reads_back_is_right_as_it_is() -> None:
+    run = Run()
+    saved(run)
+    run.add(1, "load", path="/run/model.pt", sites=["train.py:70"])
+    run.add(1, "load_state", model=0, strict=True, missing=0, unexpected=0, sites=["train.py:71"])
+    assert run.verdict(WRAPPER).state is CLEAN
+    saved(run, path="/run/other.pt")
+    assert run.verdict(WRAPPER).state is FOUND
+
+
+def test_the_wrapper_itself_is_found_where_it_is_saved() -> None:
+    run = Run()
+    run.add(0, "save", via="torch.save", path="/run/model.pt", prefixed=[], wrapper=True, sites=["train.py:61"])
+    assert (run.verdict(WRAPPER).state, run.verdict(WRAPPER).site) == (FOUND, "train.py:61")
+
+
+# Save
+
+
+def write(run: Run, rank: int | None, path: str, *stack: str, kind: str = "save", **fields: Any) -> None:
+    run.add(rank, kind, path=path, sites=list(stack), through=[], **fields)
+
+
+def test_one_path_of_two_ranks_is_found_once_whatever_the_number_of_files() -> None:
+    run = Run()
+    for rank in range(2):
+        for epoch in range(3):
+            write(run, rank, f"/run/{epoch}.pt", "train.py:70", MAIN)
+    verdict = run.verdict(SAVE)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:70", (0, 1))
+    assert (verdict.evidence["files"], verdict.evidence["writes"]) == (3, 6)
+
+
+def test_one_rank_paths_of_their_own_and_appending_are_clean() -> None:
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:70", MAIN)
+    for rank in range(2):
+        write(run, rank, f"/run/{rank}.pt", "train.py:71", MAIN)
+        write(run, rank, "/run/log", "train.py:72", MAIN, kind="open", mode="a")
+        run.add(rank, "open", path="/run/out.log", mode="w", through=["logging"], sites=["train.py:73", MAIN])
+    assert run.verdict(SAVE).state is CLEAN
+
+
+def test_what_is_saved_into_an_open_file_was_written_where_that_was_opened() -> None:
+    run = Run()
+    for rank in range(2):
+        write(run, rank, "/run/model.pt", "train.py:70", MAIN, kind="open", mode="wb")
+        write(run, rank, "/run/model.pt", "train.py:71", MAIN)
+    assert run.verdict(SAVE).site == "train.py:70"
+
+
+def test_a_writer_that_is_guarded_elsewhere_is_found_at_the_unguarded_call() -> None:
+    run = Run()
+    for rank in range(2):
+        write(run, rank, "/run/last.pt", "save.py:5", "train.py:70", MAIN)
+    write(run, 0, "/run/best.pt", "save.py:5", "train.py:65", MAIN)
+    assert run.verdict(SAVE).site == "train.py:70"
+
+
+def test_two_unguarded_calls_of_a_writer_are_one_mistake() -> None:
+    run = Run()
+    for rank in range(2):
+        write(run, rank, "/run/last.pt", "save.py:5", "train.py:70", MAIN)
+        write(run, rank, "/run/best.pt", "save.py:5", "train.py:65", MAIN)
+    assert run.verdict(SAVE).site == "save.py:5"
+
+
+def test_a_parent_that_spawns_the_ranks_may_write() -> None:
+    run = Run()
+    write(run, None, "/run/config.json", "train.py:80", kind="open", mode="w")
+    write(run, 0, "/run/config.json", "train.py:70", MAIN, kind="open", mode="w")
+    assert run.verdict(SAVE).state is CLEAN
+
+
+def test_a_file_written_because_it_was_not_there_is_a_race(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "def keep(path, rank):\n"
+        "    if os.path.exists(path):\n"
+        "        return\n"
+        "    np.save(path, rows)\n"
+        "    if rank == 0 and not os.path.exists(path):\n"
+        "        np.save(path, rows)\n"
+    )
+    run = Run()
+    write(run, 1, "/run/rows.npy", f"{script}:4", f"{script}:9", kind="open", mode="wb")
+    assert run.verdict(SAVE).state is OPEN
+    run = Run()
+    write(run, 0, "/run/rows.npy", f"{script}:6", f"{script}:9", kind="open", mode="wb")
+    assert run.verdict(SAVE).state is CLEAN
+
+
+# Device
+
+
+def moved(*, reset: int, syncs: int, steps: int = 3, fake_cuda: bool = False) -> Verdict:
+    run = Run()
+    run.events[0]["fake_cuda"] = fake_cuda
+    for rank in range(2):
+        run.forward(rank)
+        run.backward(rank)
+        run.step(rank)
+        run.add(
+            rank, "move", model=0, reset=reset, before=["cpu/float32"], after=["cpu/float64"], sites=["train.py:15"]
+        )
+        for _ in range(steps):
+            run.forward(rank)
+            run.backward(rank, syncs)
+            run.step(rank)
+    return run.verdict(DEVICE)
+
+
+def test_a_move_after_which_nothing_is_reduced_is_found_at_the_wrap() -> None:
+    verdict = moved(reset=4, syncs=0)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, WRAP, (0, 1))
+    assert (verdict.evidence["steps_after"], verdict.evidence["moved_at"]) == (3, "train.py:15")
+
+
+def test_a_move_that_harms_nothing_is_not_found() -> None:
+    assert moved(reset=4, syncs=1).state is CLEAN
+    assert moved(reset=4, syncs=0, steps=0).state is CLEAN
+    assert moved(reset=0, syncs=1, fake_cuda=True).state is CLEAN
+    assert moved(reset=0, syncs=1).state is IDLE
+
+
+# Accumulation
+
+
+def accumulated(
+    syncs: list[int], sites: list[str] | None = None, silent: Callable[[int], bool] = lambda _: False
+) -> Verdict:
+    """The verdict on steps whose backwards cost ``syncs`` each, with ``no_sync`` round those that are silent."""
+    run = Run()
+    for rank in range(2):
+        for _ in range(2):
+            for at, cost in enumerate(syncs):
+                run.forward(rank)
+                if silent(at):
+                    run.add(rank, "no_sync", model=0, taken=["train.py:19", MAIN], sites=["train.py:19", MAIN])
+                run.backward(rank, cost, sites[at] if sites else BACKWARD)
+                if silent(at):
+                    run.add(rank, "no_sync_end", model=0)
+            run.step(rank)
+    return run.verdict(ACCUM)
+
+
+def test_a_reduce_for_each_micro_batch_is_found_at_the_backward() -> None:
+    verdict = accumulated([1, 1, 1, 1])
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, BACKWARD, (0, 1))
+    assert (verdict.evidence["micro_batches"], verdict.evidence["syncs"]) == (4, 4)
+
+
+def test_a_no_sync_that_misses_the_forward_is_found_where_it_is_taken() -> None:
+    assert accumulated([1, 1, 1, 1], silent=lambda at: at < 3).site == "train.py:19"
+
+
+def test_one_reduce_a_step_is_clean_and_no_accumulation_is_not_exercised() -> None:
+    assert accumulated([0, 0, 0, 1]).state is CLEAN
+    assert accumulated([1]).state is IDLE
+
+
+def test_two_backwards_written_one_after_the_other_are_no_accumulation() -> None:
+    assert accumulated([1, 1], sites=["train.py:21", "train.py:25"]).state is IDLE
+
+
+def test_a_helper_s_caller_decides_unless_the_helper_holds_the_loop(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "def push(loss):\n"
+        "    loss.backward()\n"
+        "def pieces(batch):\n"
+        "    for part in batch:\n"
+        "        model(part).backward()\n"
+        "def main():\n"
+        "    for batch in loader:\n"
+        "        push(loss)\n"
+        "        pieces(batch)\n"
+        "        if last: optimizer.step()\n"
+    )
+    for stack, site in (([2, 8, 20], 8), ([5, 9, 20], 5)):
+        run = Run()
+        for rank in range(2):
+            for _ in range(3):
+                run.forward(rank)
+                run.add(rank, "sync", model=0)
+                run.add(rank, "backward", sites=[f"{script}:{line}" for line in stack])
+            run.add(rank, "step", optimizer=0, models=[0], sites=[f"{script}:10", f"{script}:20"])
+        assert run.verdict(ACCUM).site == f"{script}:{site}"

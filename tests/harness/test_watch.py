@@ -1,0 +1,182 @@
+"""``ddplint-run watch``, on real runs: what is reported, where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Process, line_of, run
+
+CASES = Path(__file__).parents[2] / "testdata" / "cases"
+WATCH = [sys.executable, "-m", "ddplint.harness", "watch"]
+
+ALL_WRONG = """\
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+inputs = torch.rand(48, 4)
+rows = TensorDataset(inputs, inputs.sum(1, keepdim=True))
+whole = DataLoader(rows, batch_size=8, shuffle=True)
+shares = DataLoader(
+    rows,
+    batch_size=8,
+    sampler=DistributedSampler(rows),
+)
+model = DistributedDataParallel(nn.Linear(4, 1))
+late = DistributedDataParallel(nn.Linear(4, 1))
+late.double().float()
+for loader, network in ((whole, model), (shares, model), (shares, late)):
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.05)
+    for epoch in range(2):
+        for number, (x, y) in enumerate(loader):
+            nn.functional.mse_loss(network(x), y).backward()
+            if number % 3 == 2:
+                optimizer.step()
+                optimizer.zero_grad()
+torch.save(model.state_dict(), "model.pt")
+print("the script is done")
+"""
+SITES = {
+    "ddp-missing-distributed-sampler": "whole = ",
+    "ddp-missing-set-epoch": "sampler=D",
+    "ddp-wrapper-state-dict": "torch.save",
+    "ddp-unguarded-save": "torch.save",
+    "ddp-wrap-before-move": "late = ",
+    "ddp-wasted-gradient-sync": "backward()",
+}
+
+
+def watch(folder: Path, *arguments: str) -> Process:
+    return run([*WATCH, *arguments], folder)
+
+
+def report(folder: Path, *arguments: str, status: int) -> dict[str, Any]:
+    """The report for a machine on a run in ``folder`` that ends with ``status``."""
+    process = watch(folder, "--json=-", *arguments)
+    assert process.returncode == status, process.stderr
+    content: dict[str, Any] = json.loads(process.stdout)
+    return content
+
+
+def found(content: dict[str, Any]) -> set[tuple[str, int, str]]:
+    """File name, line and rule of each mistake."""
+    sites = [(one["site"].rpartition(":"), one["rule"]) for one in content["verdicts"] if one["state"] == "found"]
+    return {(Path(file).name, int(line), rule) for (file, _, line), rule in sites}
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    path = folder / "train.py"
+    path.write_text(ALL_WRONG, encoding="utf-8")
+    return path
+
+
+def test_each_rule_is_found_on_its_line_and_confirms_the_linter(script: Path) -> None:
+    process = watch(script.parent, "--lint", "--json=report.json", "--", "train.py")
+    assert process.returncode == 1, process.stderr
+    content = json.loads((script.parent / "report.json").read_text(encoding="utf-8"))
+    expected = {("train.py", line_of(text, ALL_WRONG), rule) for rule, text in SITES.items()}
+    assert found(content) == expected
+    assert all(one["ranks"] == [0, 1] for one in content["verdicts"])
+    fates = {one["rule"]: one["fate"] for one in content["lint"]}
+    assert fates.pop("ddp-wrap-before-move") in ("confirmed", "not reported by the linter")
+    assert set(fates.values()) == {"confirmed"}, content["lint"]
+    for _, line, rule in expected:
+        assert f"train.py:{line}: {rule}: found" in process.stdout
+    assert "the script is done" in process.stderr
+    assert "the script is done" not in process.stdout
+    assert sorted(path.name for path in script.parent.iterdir()) == [".git", "model.pt", "report.json", "train.py"]
+
+
+def test_fake_cuda_shows_a_move_and_is_named_in_the_report(tmp_path: Path) -> None:
+    folder = tmp_path / "case"
+    shutil.copytree(CASES / "device-bad-copy-goes-home", folder)
+    content = report(folder, "--fake-cuda", "--", "train.py", status=1)
+    assert {rule for _, _, rule in found(content)} == {"ddp-wrap-before-move"}
+    assert content["fake_cuda"] is True
+    assert any("ran on fake CUDA" in note for note in content["notes"])
+
+
+def test_a_script_that_spawns_its_ranks_is_started_plainly(tmp_path: Path) -> None:
+    (tmp_path / "spawn.py").write_text(
+        "import sys\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
+        "import torch\nfrom torch import nn\nfrom torch.nn.parallel import DistributedDataParallel\n\n\n"
+        "def work(rank, where):\n"
+        "    dist.init_process_group('gloo', init_method='file://' + where, rank=rank, world_size=2)\n"
+        "    model = DistributedDataParallel(nn.Linear(4, 1))\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "    for _ in range(2):\n"
+        "        model(torch.rand(4, 4)).sum().backward()\n"
+        "        optimizer.step()\n"
+        "    torch.save(model.module.state_dict(), 'model.pt')\n\n\n"
+        "if __name__ == '__main__':\n"
+        "    open('parent.txt', 'w').close()\n"
+        "    mp.spawn(work, (sys.argv[1],), nprocs=2)\n",
+        encoding="utf-8",
+    )
+    content = report(tmp_path, "--", "spawn.py", str(tmp_path / "meeting"), status=1)
+    assert content["launch"] == "plain"
+    assert ("spawn.py", 16, "ddp-unguarded-save") in found(content)
+
+
+def test_a_hang_ends_with_each_rank_s_place_and_what_was_found(tmp_path: Path) -> None:
+    text = ALL_WRONG.replace(
+        'print("the', "if dist.get_rank() == 0:\n    dist.barrier()\nimport time\ntime.sleep(900)\n#"
+    )
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    process = watch(tmp_path, "--timeout=25", "--", "train.py")
+    assert process.returncode == 3, process.stderr
+    assert "The script did not end in 25 seconds." in process.stdout
+    assert f"rank 0 stood at train.py:{line_of('dist.barrier', text)} in <module>" in process.stdout
+    assert f"rank 1 stood at train.py:{line_of('time.sleep', text)} in <module>" in process.stdout
+    assert f"train.py:{line_of('whole = ', text)}: ddp-missing-distributed-sampler: found" in process.stdout
+
+
+def test_a_crash_shows_the_first_real_error_and_what_was_found(tmp_path: Path) -> None:
+    text = ALL_WRONG.replace(
+        'print("the', 'if dist.get_rank() == 1:\n    raise ValueError("no such tide")\ndist.barrier()\n#'
+    )
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    content = report(tmp_path, "--", "train.py", status=2)
+    assert content["ended"]["error"] == "rank 1: ValueError: no such tide"
+    assert {rule for _, _, rule in found(content)} == set(SITES)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("raise SystemExit(3)\n", 2, "The script failed: rank 0 ended with exit status 3"),
+        ("import torch\ntorch.cuda.set_device(0)\n", 2, "--fake-cuda lets it run without."),
+    ],
+    ids=["status 3", "cuda"],
+)
+def test_a_script_that_shows_nothing(text: str, status: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    process = watch(tmp_path, "--nproc=1", "--", "train.py")
+    assert process.returncode == status, process.stderr
+    assert said in process.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--", "none.py"), "ddplint-run: none.py: no such file"),
+        (("--", "."), "ddplint-run: .: is a folder; name a script"),
+        (("--json=none/report.json", "--", "train.py"), "ddplint-run: none: no such folder"),
+    ],
+)
+def test_what_cannot_be_run_is_told_in_one_line(arguments: tuple[str, ...], line: str, script: Path) -> None:
+    process = watch(script.parent, *arguments)
+    assert (process.returncode, process.stderr.splitlines(), process.stdout) == (2, [line], "")
