@@ -116,7 +116,7 @@ def _given(read: list[Read], forwards: list[Event]) -> list[Pass]:
     """
     parts = [set(hashable(event.get("rows") or ())) for event in forwards]
     left = {row for part in parts for row in part}
-    given = []
+    given: list[Pass] = []
     for found, batch in reversed(read):
         rows = set(hashable(batch.get("inputs") or ()))
         if rows & left and (rows <= left or any(part <= rows for part in parts)):
