@@ -28,7 +28,7 @@ _ECHO = ("Connection closed", "Connection reset", "Broken pipe")
 
 
 class RankError(Exception):
-    """A rank failed; the text is its traceback's last line, ``trace`` the whole."""
+    """A rank failed; the text is its error's first line, ``trace`` the whole traceback."""
 
     def __init__(self, text: str, trace: str = "") -> None:
         super().__init__(text)
@@ -91,9 +91,10 @@ def _be_rank(function: Callable[[int, int], Result], rank: int, nproc: int, time
         path.write_bytes(content)
         path.rename(Path(folder, f"result-{rank}"))
         status = 0
-    except BaseException:  # noqa: BLE001  # whatever it is, it must not run on in the parent's code
+    except BaseException as error:  # noqa: BLE001  # whatever it is, it must not run on in the parent's code
+        text = f"{type(error).__name__}: {error}".partition("\n")[0]
         with contextlib.suppress(OSError):
-            Path(folder, f"error-{rank}").write_text(traceback.format_exc(), encoding="utf-8")
+            Path(folder, f"error-{rank}").write_text(f"{text}\n{traceback.format_exc()}", encoding="utf-8")
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -120,9 +121,9 @@ def _wait(running: dict[int, int], deadline: float, folder: Path) -> None:
 def _error(rank: int, status: int, folder: Path) -> RankError:
     found = []
     for path in sorted(folder.glob("error-*")):
-        trace = path.read_text(encoding="utf-8")
-        echo = any(text in trace for text in _ECHO)
-        found.append((echo, f"rank {path.name.partition('-')[2]}: {trace.strip().rpartition(chr(10))[2]}", trace))
+        text, _, trace = path.read_text(encoding="utf-8").partition("\n")
+        echo = any(words in trace for words in _ECHO)
+        found.append((echo, f"rank {path.name.partition('-')[2]}: {text}", trace))
     if found:
         _, text, trace = min(found)
         return RankError(text, trace)
