@@ -179,7 +179,7 @@ FAULTS = {
         "not shown: load_state_dict of the plain model refuses them",
         "not shown: weights that strict=False loads, without an error",
     ],
-    ("device", "cure"): ["it failed: rank N: today"],
+    ("device", "cure"): ["it failed: rank N: ValueError: not"],
     ("accum", "cure"): ["one process ends with other parameters: N apart"],
 }
 

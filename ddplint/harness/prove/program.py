@@ -30,11 +30,6 @@ class Program:
     path: Path
 
     @property
-    def name(self) -> str:
-        """The file's name without its suffix."""
-        return self.path.stem
-
-    @property
     def marks(self) -> list[Place]:
         """The places at which comments such as ``# [ddp-unguarded-save]`` announce a finding."""
         matches = ((number, _MARK.search(line)) for number, line in enumerate(self._text(), 1))
@@ -50,7 +45,7 @@ class Program:
         lines = self._lines()
         numbers = sorted({number for number, _ in self.marks}.union(self._lines_not_in(other)))
         text = textwrap.dedent("\n".join(lines[number - 1] for number in numbers))
-        return dict(zip(numbers, text.splitlines(), strict=True))
+        return dict(zip(numbers, text.split("\n"), strict=False))
 
     def _lines_not_in(self, other: Program) -> Iterator[int]:
         old, new = other._code(), self._code()
@@ -63,7 +58,7 @@ class Program:
         return [_MARK.sub("", line) for line in self._text()]
 
     def _text(self) -> list[str]:
-        return self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return self.path.read_text(encoding="utf-8", errors="replace").split("\n")
 
     def _code(self) -> list[str]:
         """The lines, those empty that belong to the module's docstring or imports, or to comments."""

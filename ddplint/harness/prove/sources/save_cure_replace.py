@@ -26,9 +26,8 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 
     rank = dist.get_rank()
-    bank = torch.full(
-        (4096 + 4096 * rank, 512), float(rank)
-    )  # what a rank keeps for itself: some have more of it than others
+    # What a rank keeps for itself; some have more of it than others.
+    bank = torch.full((4096 + 4096 * rank, 512), float(rank))
     for epoch in range(20):
         sampler.set_epoch(epoch)
         for inputs, targets in loader:
