@@ -81,6 +81,14 @@ class Analysis:
                         found[key] = finding
         return [found[key] for key in sorted(found)]
 
+    def programs(self, path: str) -> list[Program]:
+        """The programs that the file at absolute ``path`` runs in, and those that read what it writes."""
+        path = os.path.realpath(path)
+        project = self._project(path)
+        if not project.matters(path) or project.module(path) is None:
+            return []
+        return [self._program(project, entry) for entry in self._entries(project, path)]
+
     def _project(self, path: str) -> Project:
         root = find_root(path)
         if root not in self._projects:

@@ -55,6 +55,14 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                     yield finding(SYMBOL, save.site, details, others)
 
 
+def read_again(programs: Sequence[Program]) -> Iterator[Site]:
+    """The calls that write a file which is read where prefixed keys are wanted: silence holds for these."""
+    for program in programs:
+        for save in program.trace.of(facts.Save):
+            if save.content is not None and _goes_back(program, programs, save):
+                yield save.site
+
+
 def _cure(model: str, method: str, plain_too: bool) -> str:
     """What to write in place of the call; ``plain_too``: it has to hold for a model that is not wrapped, too."""
     return f"{'Save' if method == 'state_dict' else 'Go over'} {_inner(model, plain_too)}.{method}()"

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from ddplint.harness import guard, launch, ranks
 from ddplint.harness.watch import events, judges, watch
+from ddplint.harness.watch.source import Source
 from ddplint.harness.watch.verdict import State, Verdict
 
 if sys.version_info >= (3, 11):
@@ -108,7 +109,7 @@ def survey(case: Path, *, forked: bool, fake_cuda: bool, verbose: bool) -> Outco
             error, seen = run_forked(copy, about, fake_cuda=fake_cuda, verbose=verbose)
         else:
             error, seen = run_launched(copy, about, fake_cuda=fake_cuda)
-        found = judges.verdicts(judges.observe(seen))
+        found = judges.verdicts(judges.observe(seen), Source(str(copy / about["entry"])))
         executed = {site for event in seen for site in event.get("sites") or ()}
         outcome = compared(case, copy, found, executed)
         outcome.remark = error

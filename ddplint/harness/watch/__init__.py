@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> Status:
     from ddplint.harness.watch import judges, report
     from ddplint.harness.watch.drift import drifts
     from ddplint.harness.watch.lint import join
+    from ddplint.harness.watch.source import Source
     from ddplint.harness.watch.spawning import spawns
 
     _check(options)
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> Status:
     )
     ended, seen = watch(program, fake_cuda=options.fake_cuda)
     observed = judges.observe(seen)
-    verdicts = judges.verdicts(observed)
+    verdicts = judges.verdicts(observed, Source(options.script))
     executed = {site for event in seen for site in event.get("sites") or ()}
     joined = join(options.script, verdicts, executed) if options.lint else None
     notes = list(map(str, drifts(observed)))

@@ -46,6 +46,7 @@ first stepping), so that the same object has the same number on every rank that 
 ``step``        an optimizer stepped: ``optimizer``, ``models`` (whose parameters it holds), ``digest`` (of each such
                 model's parameters, a dict; None if not taken), ``sites``
 ``state``       ``state_dict`` of a wrapper was asked for by the program: ``model``, ``state`` (a number), ``sites``
+``names``       the program itself went over a wrapper's named parameters, buffers or modules: ``model``, ``sites``
 ``save``        an object is about to be written: ``via`` (``torch.save``, ...), ``path`` (None if it is no file),
                 ``prefixed`` (list of ``{"at", "keys", "of", "model", "state"}``: state dicts in it of which ``keys``
                 of the ``of`` keys begin with ``module.``, of which wrapper and which ``state`` event, None if not

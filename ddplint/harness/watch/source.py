@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ddplint.analysis import Analysis
+from ddplint.rules.wrapper_state_dict import read_again
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -32,7 +36,24 @@ class _Setting:
 
 
 class Source:
-    """Answers by parsing the files once; a file that cannot be read or parsed shows nothing."""
+    """Answers by parsing the files once; a file that cannot be read or parsed shows nothing.
+
+    ``script`` is the program's first file, where the linter is to follow it.
+    """
+
+    def __init__(self, script: str | None = None) -> None:
+        self._script = script
+
+    def is_read_again(self, sites: Iterable[str]) -> bool:
+        """Whether the program's text shows that what is written at one of ``sites`` is read with a wrapper's keys."""
+        return not self._read_again.isdisjoint(sites)
+
+    @cached_property
+    def _read_again(self) -> frozenset[str]:
+        if self._script is None:
+            return frozenset()
+        programs = Analysis().programs(os.path.abspath(self._script))
+        return frozenset(f"{site.module.path}:{site.line}" for site in read_again(programs))
 
     def is_in_loop(self, site: str) -> bool:
         """Whether the line of a ``FILE:LINE`` stands in a loop of its own function, or of the module."""

@@ -106,11 +106,12 @@ def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
         return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(indices or rows))
     if not _overlaps(rows) and not _is_monotonous(rows):
         return _clean(made, rows)
-    if _is_ambiguous(rows, indices if has_indices else None):
+    if _repeat(rows, indices if has_indices else None):
         if has_indices and not _overlaps(indices):
             return _clean(made, indices)
-        text = f"the DataLoader of {place_of(made)} gave too many equal rows to tell which sample each of them is"
-        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+        if _is_monotonous(rows) or not has_indices or not _agree(rows, indices):
+            text = f"the DataLoader of {place_of(made)} gave too many equal rows to tell which sample each of them is"
+            return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
     if (shares := _shared_out_later(made, by_rank, rows)) is not None:
         return shares
     alike = _alike(rows)
@@ -186,14 +187,13 @@ def _is_monotonous(rows: Orders) -> bool:
     return _shared(rows) > 0 and len(set(chain.from_iterable(rows.values()))) < _VARIED
 
 
-def _is_ambiguous(rows: Orders, indices: Orders | None) -> bool:
+def _repeat(rows: Orders, indices: Orders | None) -> bool:
     """Whether equal rows may be different samples."""
     if _is_monotonous(rows):
         return True
     if indices is not None:
         # Equal rows are to be expected where equal indices were drawn.
-        repeated = any(len(set(rows[rank])) < _ALIKE * len(set(indices[rank])) for rank in rows)
-        return repeated and not _agree(rows, indices)
+        return any(len(set(rows[rank])) < _ALIKE * len(set(indices[rank])) for rank in rows)
     return any(len(set(order)) < _ALIKE * len(order) for order in rows.values()) and not _alike(rows)
 
 

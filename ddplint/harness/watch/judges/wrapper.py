@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RULE = "ddp-wrapper-state-dict"
 
 
-def judge(run: Run, _source: Source) -> list[Verdict]:
+def judge(run: Run, source: Source) -> list[Verdict]:
     """The calls of a wrapper's ``state_dict`` whose result was written, unless a wrapper read it back."""
     parts = []
     read_back = {path for rank in run.ranks for path in _read_back(rank)}
@@ -27,7 +27,14 @@ def judge(run: Run, _source: Source) -> list[Verdict]:
             text = f"{save['path']} was loaded into a wrapper again, which needs the keys as they are"
             parts.append(Verdict(RULE, State.CLEAN, text, sites(save), (rank.number,)))
             continue
-        parts.extend(_judge_save(rank, save))
+        judged = list(_judge_save(rank, save))
+        if any(part.state is State.FOUND for part in judged) and source.is_read_again(sites(save)):
+            text = (
+                f"{save['path']} has the wrapper's keys, and the program's text shows that it is read with them; "
+                "it was not read in this run"
+            )
+            judged = [Verdict(RULE, State.CANNOT_JUDGE, text, sites(save), (rank.number,))]
+        parts.extend(judged)
     return summed_up(RULE, parts, "no state dict was saved")
 
 
@@ -60,11 +67,12 @@ def _judge_save(rank: Rank, save: Event) -> Iterator[Verdict]:
 
 
 def _state(rank: Rank, save: Event, entry: dict[str, object]) -> Event | None:
-    """The call of ``state_dict`` that gave a saved entry: the one it names, else the wrapper's last one before."""
-    calls = [event for event in rank.of("state") if event["t"] <= save["t"]]
-    named = [event for event in calls if entry.get("state") is not None and event.get("state") == entry["state"]]
-    of_model = [event for event in calls if event.get("model") == entry["model"]]
-    return next(iter(named), None) or (of_model[-1] if of_model else None)
+    """The call that gave the names of a saved entry: the one it names, else the last one before that went over them."""
+    calls = [event for event in rank.of("state", "names") if event["t"] <= save["t"]]
+    if entry.get("state") is not None:
+        return next((event for event in calls if event.get("state") == entry["state"]), None)
+    of_model = [event for event in calls if event["model"] == entry["model"]]
+    return of_model[-1] if of_model else None
 
 
 def _read_back(rank: Rank) -> set[str]:

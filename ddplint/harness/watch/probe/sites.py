@@ -86,13 +86,22 @@ def _judged(name: str) -> str | None:
 
 def _is_method_of(frame: FrameType, made: object) -> bool:
     code = frame.f_code
-    return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is made
+    takes_it = code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is made
+    return takes_it and hasattr(type(made), code.co_name)  # else it is a function that is given the object
 
 
 def is_inside_method_of(item: object) -> bool:
     """Whether a method of ``item``'s own in the program's code is being run."""
     frame = next((frame for frame, _ in _program_frames(sys._getframe(1))), None)  # noqa: SLF001
     return frame is not None and _is_method_of(frame, item)
+
+
+def is_next() -> bool:
+    """Whether the program itself, and no package, made the call that is being observed."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    return frame is not None and _program_file(frame) is not None
 
 
 def of_traceback(trace: TracebackType | None) -> list[str]:

@@ -30,6 +30,8 @@ def observe(torch: ModuleType) -> None:
     _torch = torch
     around(torch.nn.Module, "state_dict", _state_dict)
     around(torch.nn.Module, "load_state_dict", _load_state_dict)
+    for name in ("named_parameters", "named_buffers", "named_modules"):
+        around(torch.nn.parallel.DistributedDataParallel, name, _name_parts)
     for module in (torch, torch.serialization):
         around(module, "save", _saving("torch.save", 1))
         around(module, "load", _load)
@@ -65,6 +67,18 @@ def _state_taken(module: Any, state: Any) -> None:
         if isinstance(tensor, _torch.Tensor):
             _tensors[id(tensor)] = (weakref.ref(tensor), number)
     writing.emit("state", model=model, state=number, sites=sites.here(module))
+
+
+def _name_parts(original: Callable[..., Any], module: Any, *arguments: Any, **keywords: Any) -> Any:
+    _parts_named(module)
+    return original(module, *arguments, **keywords)
+
+
+@quiet
+def _parts_named(module: Any) -> None:
+    model = wrapper.number_of(module)
+    if model is not None and sites.is_next():
+        writing.emit("names", model=model, sites=sites.here(module))
 
 
 def _load_state_dict(original: Callable[..., Any], module: Any, *arguments: Any, **keywords: Any) -> Any:
