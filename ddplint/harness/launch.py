@@ -90,6 +90,8 @@ def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) ->
     finally:
         _end(process, folder)
         pump.join(_GRACE)
+        if not pump.is_alive():
+            process.stderr.close()
     ended = Ended(process.returncode, time.monotonic() - started)
     if way is _Way.OUT_OF_TIME:
         texts = [_text(path) for path in sorted(folder.glob("stack-*.txt"))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ddplint.harness.watch.probe import hashing, hooks, patching, sites, writing
@@ -51,7 +52,7 @@ class _Wrapped:
 
     def kinds(self) -> list[str]:
         """The devices and dtypes of the parameters."""
-        return sorted({f"{parameter.device}/{_dtype(parameter)}" for parameter in self.parameters})
+        return sorted({f"{_device(parameter)}/{_dtype(parameter)}" for parameter in self.parameters})
 
 
 def observe(torch: ModuleType) -> None:
@@ -102,7 +103,7 @@ def _wrapper_made(wrapper: Any, arguments: tuple[Any, ...], keywords: dict[str, 
         model=number,
         cls=f"{type(wrapper.module).__module__}.{type(wrapper.module).__qualname__}",
         parameters=len(wrapped.parameters),
-        devices=sorted({str(parameter.device) for parameter in wrapped.parameters}),
+        devices=sorted({_device(parameter) for parameter in wrapped.parameters}),
         dtypes=sorted({_dtype(parameter) for parameter in wrapped.parameters}),
         device_ids=None if device_ids is None else [str(device) for device in device_ids],
         sites=sites.here(wrapper),
@@ -256,6 +257,11 @@ def _accumulator(parameter: Any) -> Any:
     with _torch.inference_mode(mode=False), _torch.enable_grad():
         node = parameter.view_as(parameter).grad_fn
     return node.next_functions[0][0]
+
+
+def _device(parameter: Any) -> str:
+    feigned: Any = sys.modules.get("ddplint.harness.watch.feigned.places")
+    return str(parameter.device if feigned is None else feigned.device(feigned.of(parameter)))
 
 
 def _dtype(parameter: Any) -> str:
