@@ -123,6 +123,7 @@ def _error(rank: int, status: int, folder: Path) -> RankError:
     for path in sorted(folder.glob("error-*")):
         text, _, trace = path.read_text(encoding="utf-8").partition("\n")
         echo = any(words in trace for words in _ECHO)
+        text = text or f"an error that could not be written to {folder.parent}"  # a full disk
         found.append((echo, f"rank {path.name.partition('-')[2]}: {text}", trace))
     if found:
         _, text, trace = min(found)
