@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ddplint.harness.scale import baseline, causes, plot, verdict, windows
+from ddplint.harness.scale import baseline, causes, plot, script, verdict, windows
 from ddplint.harness.scale.figures import Interval, median_interval, ratio_interval, variation
 from ddplint.harness.scale.report import Report
+from ddplint.harness.scale.script import Step
 from ddplint.harness.scale.windows import Row, Window
 from ddplint.harness.statuses import HarnessError
 
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+SCRIPT_PHASES = (windows.DATA, windows.FORWARD, windows.REST)
+
+
 def run_scale(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ddplint.harness", "scale", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
 
 
-def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_scale("--device", "sim", "--rounds", "2", *arguments)
+def simulate(*arguments: str, rounds: int = 2) -> subprocess.CompletedProcess[str]:
+    return run_scale("--device=sim", f"--rounds={rounds}", *arguments)
 
 
 # Figures
@@ -190,6 +194,48 @@ def test_another_machine_is_not_compared_with():
         baseline.require_equal(saved(row(1, 1.0)), {"cores": 4})
 
 
+# A script's steps
+
+
+def steps(number: int, *, every: float = 0.1, **changes: Any) -> list[Step]:
+    values = {"samples": 8, "waited": every / 4, "forward": every / 4, **changes}
+    return [Step(end=every * (step + 1), cpu=every / 2 * (step + 1), **values) for step in range(number)]
+
+
+def test_a_window_of_a_script_begins_after_the_warm_up():
+    found = script.window(steps(25), size=2, rank=1, number=0)
+    assert (found.steps, found.samples, found.seconds) == (20, 160, pytest.approx(2.0))
+    assert found.cpu == pytest.approx(1.0)
+    assert found.phases == {
+        name: pytest.approx(share) for name, share in zip(SCRIPT_PHASES, (0.5, 0.5, 1.0), strict=True)
+    }
+
+
+def test_ranks_are_compared_over_the_steps_all_made():
+    assert [len(taken) for taken in script.shared([steps(30), steps(25)], 2)] == [25, 25]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        ([], "with 2 processes: no optimizer step was seen"),
+        ([steps(30)], "only 1 of 2 ranks made optimizer steps"),
+        ([steps(30), steps(14)], "14 optimizer steps are too few"),
+        ([steps(30), steps(30, samples=None)], "no forward of a DistributedDataParallel model"),
+        ([steps(30), steps(30, every=0.01)], "30 optimizer steps took 0.25 s"),
+    ],
+)
+def test_what_cannot_be_measured_is_told(ranks: list[list[Step]], text: str):
+    with pytest.raises(HarnessError, match=text) as raised:
+        script.shared(ranks, 2)
+    assert raised.value.status == 3
+
+
+def test_batches_that_change_with_the_size_are_told():
+    assert "10 samples a step alone and 5 among 2" in (verdict.uneven([row(1, 1.0), row(2, 0.9, batch=5.0)]) or "")
+    assert verdict.uneven([row(1, 1.0), row(2, 0.9)]) is None
+
+
 # The picture
 
 
@@ -233,7 +279,7 @@ def test_a_sound_device_scales_and_has_no_cause(measured: tuple[subprocess.Compl
 
 @pytest.mark.parametrize("fault", ["loader", "batch", "straggler"])
 def test_an_injected_fault_is_named(fault: str, tmp_path: Path):
-    result = simulate("--sizes=1,3", "--causes", f"--inject={fault}", f"--json={tmp_path}/report.json")
+    result = simulate("--sizes=1,3", "--causes", f"--inject={fault}", f"--json={tmp_path}/report.json", rounds=1)
     assert result.returncode == 1, result.stdout + result.stderr
     assert f"First cause: {fault}." in result.stdout
     assert ("<- look here" in result.stdout) == (fault != "batch")
@@ -281,6 +327,84 @@ def test_a_busy_machine_gets_no_verdict(tmp_path: Path):
     assert not (tmp_path / "base.json").exists()
 
 
+SCRIPT = """
+import sys, time
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+
+class Slow(Dataset):
+    def __len__(self):
+        return 8 * 25 * dist.get_world_size()
+
+    def __getitem__(self, index):
+        time.sleep(float(sys.argv[1]) / 8)
+        return torch.full((4,), index / 1000)
+
+dist.init_process_group("gloo")
+model = DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+dataset = Slow()
+for inputs in DataLoader(dataset, batch_size=8, sampler=DistributedSampler(dataset)):
+    loss = model(inputs).mean()
+    loss.backward()
+    time.sleep(0.01)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+SPAWNS = """
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel
+
+
+def work(rank):
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    DistributedDataParallel(torch.nn.Linear(4, 1))
+
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+"""
+
+
+def test_a_script_is_measured_as_it_is(tmp_path: Path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    options = ["--sizes=1,2", "--rounds=1", f"--json={tmp_path}/report.json", f"--plot={tmp_path}/plot.svg"]
+    result = run_scale(*options, "--script", "train.py", "0.03", folder=tmp_path)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert result.returncode == (3 if report["refused"] else 0), result.stdout + result.stderr
+    assert report["script"] == ["train.py", "0.03"]
+    assert [row["batch"] for row in report["rows"]] == [8, 8]
+    # Each sample sleeps as long as it is told, and each step 10 ms more; a busy machine only makes both longer.
+    alone = report["rows"][0]
+    assert alone["phases"]["data wait"] >= 30
+    assert alone["throughput"]["value"] <= 8 / 0.04
+    assert 0.3 < alone["data_share"]["value"] < 0.8
+    assert ET.fromstring((tmp_path / "plot.svg").read_text()).tag.endswith("svg")  # noqa: S314
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "line"),
+    [
+        ("import torch", 3, "the script cannot be measured with 1 process: no optimizer step was seen"),
+        ("import sys; sys.exit(4)", 2, "train.py, with 1 process: rank 0 ended with exit status 4"),
+        (SPAWNS, 3, "train.py starts its ranks itself"),
+    ],
+)
+def test_a_script_that_cannot_be_measured(text: str, status: int, line: str, tmp_path: Path):
+    (tmp_path / "train.py").write_text(text)
+    result = run_scale("--sizes=1", "--script", "train.py", folder=tmp_path)
+    assert result.returncode == status, result.stderr
+    assert line in result.stderr.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -296,6 +420,11 @@ def test_a_busy_machine_gets_no_verdict(tmp_path: Path):
         (["--baseline=other.json"], "other.json: not a measurement saved by this version"),
         (["--baseline=part.json"], "part.json: a part of the saved measurement is missing"),
         (["--save=missing/base.json"], "missing: no such folder"),
+        (["--script"], "--script needs a script"),
+        (["--script", "missing.py"], "missing.py: no such file"),
+        (["--causes", "--script", "broken.json"], "--causes changes the training"),
+        (["--inject=batch", "--script", "broken.json"], "--inject changes the training"),
+        (["--device=sim", "--script", "broken.json"], "leave --device sim out"),
     ],
 )
 def test_bad_input_gets_one_line(arguments: list[str], text: str, tmp_path: Path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddplint.harness.options import count, processes, seconds
-from ddplint.harness.scale import baseline, causes, faults, machine, measuring, plot, verdict, windows
+from ddplint.harness.scale import baseline, causes, faults, machine, measuring, plot, script, verdict, windows
 from ddplint.harness.scale.report import Report, show_report, write
 from ddplint.harness.statuses import HarnessError, Status
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SECONDS = 0.3  # the shortest window
+_WINDOWS = 5  # of each size
+_LAUNCHES = 3  # of a script at each size
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,47 +39,81 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw efficiency and where each step's time goes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
     parser.add_argument("--inject", choices=faults.FAULTS, help="put a fault into the built-in training")
-    parser.add_argument("--rounds", type=count, default=5, metavar="N", help="windows of each size (default: 5)")
-    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="seconds allowed (default: 300)")
+    parser.add_argument(
+        "--rounds", type=count, metavar="N", help="windows of each size (default: 5), or launches of a script (3)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=300.0,
+        metavar="S",
+        help="seconds allowed in all, or for each launch of a script (default: 300)",
+    )
+    parser.add_argument(
+        "--script",
+        nargs=argparse.REMAINDER,
+        metavar="SCRIPT",
+        help="measure this script for torchrun, with the arguments that follow, in place of the built-in training",
+    )
 
 
 def run(options: argparse.Namespace) -> Status:
     """Measure, print the table and the verdict, write what was asked for."""
     cores = machine.cores()
     sizes = options.sizes or _default_sizes(options.device, cores)
-    if options.causes and len(sizes) < 2:
-        raise HarnessError("--causes needs a size above 1: --sizes 1,2")
-    for path in (options.save, options.plot, options.json):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise HarnessError(f"{path.parent}: no such folder")
+    _check(options, sizes)
     earlier = None
     if options.baseline is not None:
         earlier = baseline.read(options.baseline)
-        facts = {"device": options.device, "script": [], "cores": cores, "sizes": list(sizes)}
+        facts = {"device": options.device, "script": options.script or [], "cores": cores, "sizes": list(sizes)}
         baseline.require_equal(earlier, facts)
     report = _measure(options, sizes, cores)
     show_report(report)
     return _conclude(options, report, earlier)
 
 
+def _check(options: argparse.Namespace, sizes: tuple[int, ...]) -> None:
+    """Refuse what cannot be measured or written before anything is started."""
+    if options.script is not None:
+        for option, given in (("--causes", options.causes), ("--inject", options.inject)):
+            if given:
+                raise HarnessError(f"{option} changes the training, which a script does not let it: leave it out")
+        if options.device == faults.SIM:
+            raise HarnessError("a script runs on this machine: leave --device sim out")
+        script.check(options.script)
+    if options.causes and len(sizes) < 2:
+        raise HarnessError("--causes needs a size above 1: --sizes 1,2")
+    for path in (options.save, options.plot, options.json):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise HarnessError(f"{path.parent}: no such folder")
+
+
 def _measure(options: argparse.Namespace, sizes: tuple[int, ...], cores: int) -> Report:
     simulated = options.device == faults.SIM
     threads = 1 if simulated else max(1, cores // sizes[-1])
-    plan = measuring.Plan(sizes, options.rounds, _SECONDS, threads, options.causes, options.timeout)
     load = machine.Load()
-    measured = measuring.measure(faults.costs(options.device, options.inject), plan)
+    if options.script is None:
+        rounds = options.rounds or _WINDOWS
+        plan = measuring.Plan(sizes, rounds, _SECONDS, threads, options.causes, options.timeout)
+        measured = measuring.measure(faults.costs(options.device, options.inject), plan)
+    else:
+        rounds = options.rounds or _LAUNCHES
+        measured = script.measure(options.script, sizes, rounds, threads, options.timeout)
     others = load.others()
     rows = windows.rows(measured, sizes)
     return Report(
         device=options.device,
-        script=(),
+        script=tuple(options.script or ()),
         injected=options.inject,
         cores=cores,
         threads=threads,
         torch=_torch_version(),
         rows=rows,
         refused=verdict.refusals(
-            rows, cores=None if simulated else cores, others=others, computes=options.inject is None
+            rows,
+            cores=None if simulated else cores,
+            others=others,
+            computes=options.inject is None and options.script is None,
         ),
         readings=causes.readings(causes.trials(measured, sizes[-1])) if options.causes else None,
     )

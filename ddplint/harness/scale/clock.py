@@ -30,17 +30,24 @@ class Shared:
 
 
 class Clock:
-    """The simulated time of ``rank`` among ``size``; ``slack`` is in seconds."""
+    """The simulated time of ``rank`` among ``size``; ``slack`` is in seconds.
+
+    ``until`` is when, by ``time.monotonic()``, the last activity ended.
+    """
 
     def __init__(self, shared: Shared, rank: int, size: int, slack: float) -> None:
         self._shared, self._rank, self._size, self._slack = shared, rank, size, slack
-        self._until = 0.0
+        self.until = 0.0
         self._meetings = 0
+
+    def resume(self) -> None:
+        """Go on from now, after a time in which the rank had nothing to do."""
+        self.until = time.monotonic()
 
     def spend(self, seconds: float) -> None:
         """Let an activity of this rank last ``seconds``."""
         if seconds > 0:
-            self._until = self._start() + seconds
+            self.until = self._start() + seconds
             self._sleep()
 
     def decode(self, seconds: float) -> None:
@@ -48,7 +55,7 @@ class Clock:
         decoded = self._shared.decoded
         with self._shared.decoder:
             decoded.value = max(self._start(), decoded.value) + seconds
-            self._until = decoded.value
+            self.until = decoded.value
         self._sleep()
 
     def meet(self) -> None:
@@ -66,12 +73,12 @@ class Clock:
             arrivals[other].release()
         for _ in others:
             arrivals[self._rank].acquire()
-        self._until = max(times[: self._size])
+        self.until = max(times[: self._size])
 
     def _start(self) -> float:
-        return max(self._until, time.monotonic() - self._slack)
+        return max(self.until, time.monotonic() - self._slack)
 
     def _sleep(self) -> None:
-        remaining = self._until - time.monotonic()
+        remaining = self.until - time.monotonic()
         if remaining > 0:
             time.sleep(remaining)

@@ -32,7 +32,7 @@ class Costs:
 
 _DEVICES = {
     CPU: Costs(batch=128, width=512),
-    SIM: Costs(batch=12, width=8, simulated=True, slack=0.02, decode=0.0002, step=0.008, sample=0.002, bucket=0.001),
+    SIM: Costs(batch=12, width=8, simulated=True, slack=0.25, decode=0.0002, step=0.008, sample=0.002, bucket=0.001),
 }
 
 

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 from ddplint.harness import ranks, show
 from ddplint.harness.scale.clock import Shared
-from ddplint.harness.scale.windows import AS_IS, Window
+from ddplint.harness.scale.windows import AS_IS, WARM_UP, Window
 from ddplint.harness.statuses import HarnessError, Status
 
 if TYPE_CHECKING:
     from ddplint.harness.scale.faults import Costs
     from ddplint.harness.scale.workload import Trainer
 
-WARM_UP = 5  # steps: the wrapper rebuilds its buckets after the first, memory and caches settle
 _SETTLE = 2  # steps before a window, after the ranks have waited
 
 CACHED = "one batch kept"
@@ -102,24 +101,26 @@ def _measure(costs: Costs, plan: Plan, shared: Shared, rank: int, nproc: int) ->
 def _steps(trainer: Trainer, variant: str, seconds: float) -> int:
     """Warm up and return how many steps last ``seconds``."""
     step = _stepper(trainer, variant)
+    trainer.clock.resume()
     for _ in range(WARM_UP):
         step()
-    started = time.perf_counter()
+    started = trainer.now()
     for _ in range(3):
         step()
-    return max(5, math.ceil(3 * seconds / (time.perf_counter() - started)))
+    return max(5, math.ceil(3 * seconds / (trainer.now() - started)))
 
 
 def _window(trainer: Trainer, variant: str, steps: int, place: tuple[int, int, int]) -> Window:
     from ddplint.harness.scale.workload import PHASES
 
     step = _stepper(trainer, variant)
+    trainer.clock.resume()
     for _ in range(_SETTLE):
         step()
     size, rank, number = place
-    processor, started = time.process_time(), time.perf_counter()
+    processor, started = time.process_time(), trainer.now()
     phases = [sum(parts) for parts in zip(*(step() for _ in range(steps)), strict=True)]
-    seconds, processor = time.perf_counter() - started, time.process_time() - processor
+    seconds, processor = trainer.now() - started, time.process_time() - processor
     samples = steps * _batch(trainer, variant)
     named = dict(zip(PHASES, phases, strict=True))
     return Window(size, rank, number, steps, samples, seconds, processor, named, variant)

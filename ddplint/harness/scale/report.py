@@ -81,7 +81,8 @@ def show_report(report: Report) -> None:
 def heading(report: Report) -> str:
     """What was measured, in a sentence."""
     if report.script:
-        return f"{report.script[0]}, each size launched in turn, {_threads(report)}."
+        steps = "from the sixth optimizer step to the last, with all that lies between"
+        return f"{report.script[0]}, each size launched in turn, {_threads(report)}; {steps}."
     if report.device == SIM:
         return "Simulated device, its time passes by a clock: tests the measuring, says nothing about this machine."
     return f"The built-in training on this machine's CPU, {report.cores} cores, {_threads(report)}."
@@ -99,6 +100,9 @@ def _show_verdict(report: Report, look: Row | None) -> None:
         print(f"At {look.size} processes each delivers {look.efficiency.value:.1%} of what one alone does.")
     elif len(report.rows) > 1:
         print(f"No efficiency is below {verdict.GOOD:.0%}.")
+    differs = verdict.uneven(report.rows)
+    if differs is not None:
+        print(differs)
     loader = verdict.slow_loader(report.rows)
     if loader is not None and (report.cause is None or report.cause.cause != LOADER):
         print(loader)

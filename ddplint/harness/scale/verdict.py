@@ -58,5 +58,17 @@ def slow_loader(rows: Sequence[Row]) -> str | None:
     )
 
 
+def uneven(rows: Sequence[Row]) -> str | None:
+    """That a process trains on other batches at other sizes, so that the rows compare different work."""
+    first = rows[0]
+    other = next((row for row in rows if abs(row.batch - first.batch) > 0.01 * first.batch), None)
+    if other is None:
+        return None
+    return (
+        f"A process takes {first.batch:g} samples a step alone and {other.batch:g} among {other.size}: "
+        "the efficiency compares different work. Keep the batch of a process the same at every size."
+    )
+
+
 def _cores(number: int) -> str:
     return "core" if number == 1 else "cores"

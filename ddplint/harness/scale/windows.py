@@ -19,6 +19,7 @@ OPTIMIZER = "optimizer"
 REST = "backward, sync, optimizer"  # of a script, in which only the data wait and the forward are told apart
 
 AS_IS = "as is"
+WARM_UP = 5  # steps that are left out: the wrapper rebuilds its buckets after the first, memory and caches settle
 
 
 @dataclass(frozen=True)

@@ -72,22 +72,26 @@ class Trainer:
         self.place = 0
         self.kept: torch.Tensor | None = None
 
+    def now(self) -> float:
+        """The time in seconds at which the device ended its last work, as its own clock has it."""
+        return self.clock.until if self.costs.simulated else time.monotonic()
+
     def step(self, batch: int, *, cached: bool = False, sync: bool = True) -> list[float]:
         """Make a step on ``batch`` samples and return the seconds of its ``PHASES``.
 
         ``cached`` trains on one kept batch, ``sync`` off leaves the gradients of each rank to itself.
         """
-        marks = [time.perf_counter()]
+        marks = [time.monotonic()]
         inputs = self._load_kept(batch) if cached else self._load(batch)
-        marks.append(time.perf_counter())
+        marks.append(time.monotonic())
         with nullcontext() if sync else self.model.no_sync():
             loss = self.model(inputs).square().mean()
-            marks.append(time.perf_counter())
+            marks.append(time.monotonic())
             loss.backward()
-        marks.append(time.perf_counter())
+        marks.append(time.monotonic())
         self.optimizer.step()
         self.optimizer.zero_grad()
-        marks.append(time.perf_counter())
+        marks.append(time.monotonic())
         return [after - before for before, after in pairwise(marks)]
 
     def _load(self, batch: int) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Runs at the start of every interpreter of a launched program, before the program's own code.
 
-Its folder is put first on ``PYTHONPATH``. It guards the process, arms the probe where the launch asks for one, and then
-hands on to the ``sitecustomize`` it stands in front of, if there is one.
+Its folder is put first on ``PYTHONPATH``. It guards the process, arms the probe or the timer where the launch asks for
+one, and then hands on to the ``sitecustomize`` it stands in front of, if there is one.
 """
 
 import os
@@ -36,6 +36,8 @@ def _arm() -> None:
         guard.arm()
         if "DDPLINT_RUN_EVENTS" in os.environ:
             importlib.import_module("ddplint.harness.watch.probe").arm()
+        elif "DDPLINT_RUN_TIMES" in os.environ:
+            importlib.import_module("ddplint.harness.scale.timer").arm()
     finally:
         sys.path.remove(root)
 
