@@ -69,6 +69,7 @@ class Run:
 
     ``world`` is what the ranks said when they joined, 0 where none did; ``unseen`` names what the probe could not
     observe, by its parts or by torch's names; ``is_cut`` tells that it stopped writing when it had written too much.
+    ``beside`` is what processes without a rank did, such as one that spawns the ranks.
     """
 
     ranks: tuple[Rank, ...]
@@ -76,6 +77,7 @@ class Run:
     unseen: tuple[str, ...]
     fake_cuda: bool
     is_cut: bool
+    beside: tuple[Event, ...]
 
     def wraps(self) -> bool:
         """Whether any rank made a wrapper."""
@@ -93,7 +95,7 @@ class Run:
 
 
 def observe(events: Iterable[Event]) -> Run:
-    """``events`` (by time) as a run. Processes that have no rank, such as one that spawns the ranks, are left out."""
+    """``events`` (by time) as a run."""
     events = list(events)
     cut = min((event["t"] for event in events if event["ev"] == "limit"), default=None)
     if cut is not None:
@@ -115,6 +117,7 @@ def observe(events: Iterable[Event]) -> Run:
         unseen=tuple(sorted(missing | failed)),
         fake_cuda=any(event["ev"] == "start" and event.get("fake_cuda") for event in events),
         is_cut=cut is not None,
+        beside=tuple(event for event in events if event["pid"] not in rank_of),
     )
 
 

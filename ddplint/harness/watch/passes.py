@@ -25,7 +25,7 @@ class Pass:
     """One pass over a loader.
 
     ``batches`` are its events, ``given`` the forwards with gradients that led to a backward of its gradients;
-    ``complete`` tells whether it ran to its end, ``trains`` whether an optimizer stepped on it.
+    ``complete`` tells whether it ran to its end, ``models`` are the wrappers that an optimizer stepped on it for.
     """
 
     loader: int
@@ -33,7 +33,7 @@ class Pass:
     batches: list[Event] = field(default_factory=list)
     given: list[Event] = field(default_factory=list)
     complete: bool = False
-    trains: bool = False
+    models: set[int] = field(default_factory=set)
 
     def rows(self) -> list[Row] | None:
         """The hashes of all rows in order; None where one batch has none."""
@@ -83,9 +83,9 @@ def training_passes(rank: Rank) -> list[Pass]:
             read, forwards = [], []
         elif kind == "step" and event.get("models"):
             for trained in pending:
-                trained.trains = True
+                trained.models.update(event["models"])
             pending = set()
-    return [found for found in passes.values() if found.trains]
+    return [found for found in passes.values() if found.models]
 
 
 def _hands_on(batch: Event, before: Event) -> bool:

@@ -29,7 +29,9 @@ def verdicts(run: Run, source: Source | None = None) -> list[Verdict]:
     """
     drawback = run.drawback()
     if drawback is not None:
-        return [Verdict(rule, State.NOT_EXERCISED, drawback) for rule in RULES]
+        idle = [Verdict(rule, State.NOT_EXERCISED, drawback) for rule in RULES if rule != device.RULE]
+        refused = device.refused(run) or [Verdict(device.RULE, State.NOT_EXERCISED, drawback)]
+        return sorted([*idle, *refused], key=lambda verdict: RULES.index(verdict.rule))
     source = source or Source()
     found = []
     for rule, (judge, needs) in _JUDGES.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ddplint.harness.watch.observed import place_of, sites
@@ -15,6 +16,28 @@ if TYPE_CHECKING:
 RULE = "ddp-wrap-before-move"
 
 
+_WRAPPING = "in _wrap\n"  # the probe's own frame round the wrapper's constructor, in a traceback
+_REFUSED = re.compile(
+    r"No backend type associated with device type cpu|device_ids and output_device arguments only work with"
+)
+
+
+def refused(run: Run) -> list[Verdict]:
+    """The wraps that torch refused because the model was on the CPU still."""
+    parts = []
+    for rank in run.ranks:
+        for crash in rank.of("crash"):
+            text = str(crash.get("text"))
+            if _REFUSED.search(text) and _WRAPPING in str(crash.get("trace")):
+                said = (
+                    "DistributedDataParallel refuses this model, whose parameters are on the CPU while the process "
+                    f"group or device_ids ask for CUDA: {text.partition(':')[0][:80]}. "
+                    "Move the model first, then wrap it."
+                )
+                parts.append(Verdict(RULE, State.FOUND, said, sites(crash), (rank.number,), {"error": text[:300]}))
+    return summed_up(RULE, parts, "") if parts else []
+
+
 def judge(run: Run, _source: Source) -> list[Verdict]:
     """The wrappers whose parameters were replaced after the wrap and trained on without a reduce."""
     parts = [
@@ -22,7 +45,7 @@ def judge(run: Run, _source: Source) -> list[Verdict]:
         for rank in run.ranks
         for model, wrap in rank.made("wrap").items()
     ]
-    return summed_up(RULE, parts, "no model was wrapped")
+    return summed_up(RULE, [*refused(run), *parts], "no model was wrapped")
 
 
 def _judge_model(rank: Rank, model: int, wrap: Event, *, fake_cuda: bool) -> Verdict:

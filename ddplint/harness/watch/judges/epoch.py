@@ -45,6 +45,8 @@ def _lineages(rank: Rank) -> list[list[Pass]]:
 
 
 def _goes_on(rank: Rank, lineage: list[Pass], one: Pass) -> bool:
+    if lineage[0].models.isdisjoint(one.models):
+        return False  # another training, of another model
     if one.loader == lineage[0].loader:
         return True
     made, before = rank.made("loader").get(one.loader), rank.made("loader").get(lineage[-1].loader)
@@ -109,7 +111,8 @@ def _replayed(rank: Rank, one: Pass) -> int:
     given = [
         tuple(hashable(event["rows"]))
         for event in rank.of("forward")
-        if event.get("grad") and event.get("rows") and event["t"] >= one.batches[0]["t"]
+        if event["model"] in one.models and event.get("grad") and event.get("rows")
+        if event["t"] >= one.batches[0]["t"]
     ]
     given = [rows for rows in given if rows in batches] or given
     size = len(one.batches)

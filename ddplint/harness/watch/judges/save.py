@@ -14,7 +14,8 @@ from ddplint.harness.watch.verdict import State, Verdict, listed, parted, summed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ddplint.harness.watch.observed import Rank, Run
+    from ddplint.harness.watch.events import Event
+    from ddplint.harness.watch.observed import Run
     from ddplint.harness.watch.source import Source
     from ddplint.harness.watch.verdict import Evidence
 
@@ -41,7 +42,9 @@ class Write:
 
 def judge(run: Run, source: Source) -> list[Verdict]:
     """The calls by which several ranks wrote one path."""
-    writes = [write for rank in run.ranks for write in _writes(rank)]
+    writes = [write for rank in run.ranks for write in _writes(rank.number, rank.all_events)]
+    # What one process does before it spawns the ranks is right.
+    alone = [write.stack for write in _writes(-1, run.beside)]
     writers: dict[str, set[int]] = defaultdict(set)
     for write in writes:
         writers[write.path].add(write.rank)
@@ -49,7 +52,11 @@ def judge(run: Run, source: Source) -> list[Verdict]:
     for write in writes:
         if write.stack:
             by_call[write.stack[0]].append(write)
-    parts = [part for some in by_call.values() for part in _judge_call(some, writers)]
+    parts = [part for some in by_call.values() for part in _judge_call(some, writers, alone)]
+    crashed = [rank.number for rank in run.ranks if any(True for _ in rank.of("crash"))]
+    if not parts and writes and crashed:
+        text = f"rank {listed(crashed)} failed, and might have written what another rank wrote"
+        return [Verdict(RULE, State.CANNOT_JUDGE, text, writes[0].stack, tuple(crashed))]
     if not parts:
         parts = [_judge_race(write, source) for write in writes]
     return _first_arms(summed_up(RULE, parts, "no file was written by a rank"), source)
@@ -79,29 +86,29 @@ def _first_arms(found: list[Verdict], source: Source) -> list[Verdict]:
     return kept
 
 
-def _writes(rank: Rank) -> Iterator[Write]:
+def _writes(rank: int, events: Iterable[Event]) -> Iterator[Write]:
     """What a rank wrote. What is saved into a file that the program opened itself was written where that was opened."""
     opened: dict[str, Stack] = {}
-    for event in rank.all_events:
+    for event in events:
         kind, path = event["ev"], event.get("path")
         if not path or path == os.devnull or not _LOGGERS.isdisjoint(event.get("through") or ()):
             continue
         if kind == "open" and _truncates(event.get("mode")):
             opened[path] = sites(event)
-            yield Write(rank.number, path, sites(event), "opened for writing")
+            yield Write(rank, path, sites(event), "opened for writing")
         elif kind == "save" and path not in opened:
-            yield Write(rank.number, path, sites(event), str(event.get("via") or "saved"))
+            yield Write(rank, path, sites(event), str(event.get("via") or "saved"))
         elif kind == "rename":
-            yield Write(rank.number, path, sites(event), "moved to its place")
+            yield Write(rank, path, sites(event), "moved to its place")
         elif kind == "remove":
-            yield Write(rank.number, path, sites(event), "removed")
+            yield Write(rank, path, sites(event), "removed")
 
 
 def _truncates(mode: object) -> bool:
     return isinstance(mode, str) and any(letter in mode for letter in "wx")
 
 
-def _judge_call(writes: list[Write], writers: dict[str, set[int]]) -> list[Verdict]:
+def _judge_call(writes: list[Write], writers: dict[str, set[int]], alone: list[Stack]) -> list[Verdict]:
     """The mistakes of the writes that one call made.
 
     Where the function that holds the call is reached by a route of one rank as well, that route is guarded and the
@@ -114,7 +121,7 @@ def _judge_call(writes: list[Write], writers: dict[str, set[int]]) -> list[Verdi
     for write in writes:
         if len(writers[write.path]) > 1 and len(ranks_on[write.stack]) > 1:
             crowded[write.stack].append(write)
-    lonely = [stack for stack, ranks in ranks_on.items() if len(ranks) == 1]
+    lonely = [*alone, *(stack for stack, ranks in ranks_on.items() if len(ranks) == 1)]
     if not crowded:
         # Ranks that met in one file on routes of their own: the first may be right, in the other arm of a test.
         others = [write for write in writes if len(writers[write.path]) > 1 and write.rank > min(writers[write.path])]

@@ -47,9 +47,10 @@ def _judge_save(rank: Rank, save: Event) -> Iterator[Verdict]:
         )
         yield Verdict(RULE, State.FOUND, text, sites(save), (rank.number,), {"path": save.get("path")})
         return
-    wrapped = [entry for entry in save.get("prefixed") or () if entry.get("model") is not None]
-    for entry in wrapped:
-        state = _state(rank, save, entry)
+    entries = [entry for entry in save.get("prefixed") or () if entry.get("model") is not None]
+    # Nobody asked the wrapper for what an average of it, say, may be called as well.
+    wrapped = [(entry, state) for entry in entries if (state := _state(rank, save, entry)) is not None]
+    for entry, state in wrapped:
         keys = entry.get("keys")
         count = len(keys) if isinstance(keys, list) else keys
         at = f" under {entry['at']!r}" if entry.get("at") else ""
@@ -58,9 +59,8 @@ def _judge_save(rank: Rank, save: Event) -> Iterator[Verdict]:
             f"{save.get('path')}{at} at {saved_at}, so the plain model refuses the file, or with strict=False loads "
             "nothing. Save model.module.state_dict()."
         )
-        stack = sites(state) if state is not None else sites(save)
         evidence = {"path": save.get("path"), "at": entry.get("at"), "keys": count, "saved_at": saved_at}
-        yield Verdict(RULE, State.FOUND, text, stack, (rank.number,), evidence)
+        yield Verdict(RULE, State.FOUND, text, sites(state), (rank.number,), evidence)
     if not wrapped:
         text = "no saved state dict has keys that begin with 'module.'"
         yield Verdict(RULE, State.CLEAN, text, sites(save), (rank.number,), {"path": save.get("path")})

@@ -166,13 +166,16 @@ def _origin(state: Mapping[str, Any], keys: list[str]) -> tuple[int | None, int 
             return number, _states[number]
     # A copy: the last state, or else wrapper, with the same names and shapes.
     shapes = {key.removeprefix(_COMPILED): getattr(state[key], "shape", None) for key in keys}
-    fitting = [
-        wrapped.number for wrapped in wrapper.all_wrapped() if _shapes(wrapped.wrapper).items() <= shapes.items()
-    ]
+    fitting = [wrapped.number for wrapped in wrapper.all_wrapped() if _fits(shapes, _shapes(wrapped.wrapper))]
     taken = [number for number, model in enumerate(_states) if model in fitting]
     if taken:
         return taken[-1], _states[taken[-1]]
     return None, fitting[-1] if fitting else None
+
+
+def _fits(shapes: dict[str, Any], own: dict[str, Any]) -> bool:
+    """Whether a dict of such ``shapes`` may be a copy of a wrapper's: of all its parameters, or of some alone."""
+    return own.items() <= shapes.items() or shapes.items() <= own.items()
 
 
 def _shapes(module: Any) -> dict[str, Any]:
