@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,8 @@ def see_data(rank):
     with torch.no_grad():
         next(iter(DataLoader([{"id": torch.tensor(n), "text": "a"} for n in range(3)], batch_size=3, shuffle=True)))
     next(iter(DataLoader(Writing(x), num_workers=1)))
+    for kind in (lambda _: torch.eye(2).to_sparse(), lambda _: torch.empty(2, 2, device="meta"), str):
+        next(iter(DataLoader([0, 1], batch_size=2, collate_fn=kind)))  # odd-batches
     del workers
 
 
@@ -374,6 +378,13 @@ def test_a_batch_of_a_dictionary_has_rows(training: Observed) -> None:
     assert (len(batch["index"]), len(set(batch["rows"]))) == (3, 3)
 
 
+def test_a_batch_whose_rows_cannot_be_had_has_none(training: Observed) -> None:
+    numbers = [event["loader"] for event in training.of("loader") if event["sites"][0] == training.at("odd-batches")]
+    batches = [event for number in numbers for event in training.of("batch", loader=number)]
+    assert [event["index"] for event in batches] == [[0, 1]] * 3
+    assert [event["rows"] for event in batches[:2]] == [None, None]
+
+
 def test_samplers_are_told_with_what_they_are_and_where_they_are_made(training: Observed) -> None:
     shards, order = training.made("sampler", "shards"), training.made("sampler", "order")
     assert [shards[name] for name in ("distributed", "shuffle", "replicas", "sampler_rank")] == [True, True, 2, 0]
@@ -534,6 +545,22 @@ def test_the_error_of_a_spawned_rank_is_told_by_that_rank(spawning: Observed) ->
     (crash,) = spawning.of("crash", 1)
     assert (crash["type"], crash["text"], crash["sites"]) == ("ValueError", "one rank fails", [spawning.at("crash")])
     assert spawning.of("crash", 0) == []
+
+
+def test_what_is_written_has_an_end(tmp_path: Path) -> None:
+    source = f"""
+from ddplint.harness.watch.probe import writing
+writing.begin({str(tmp_path)!r})
+for number in range(5_000):
+    writing.emit("batch", rows=["0" * 12] * 1024)
+writing.emit("save", path="kept")
+"""
+    subprocess.run([sys.executable, "-c", source], check=True)
+    (path,) = tmp_path.glob("events-*")
+    assert path.stat().st_size < 33 * 1024 * 1024
+    kinds = Counter(event["ev"] for event in events.read(tmp_path))
+    assert (kinds["limit"], kinds["save"]) == (1, 1)
+    assert 1_000 < kinds["batch"] < 5_000
 
 
 def test_a_program_without_torch_is_left_alone(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ddplint.harness.watch.probe import writing
@@ -74,7 +74,8 @@ def quiet(observer: Callable[..., Any]) -> Callable[..., Any]:
             with _own_work():
                 return observer(*arguments, **keywords)
         except Exception as error:  # noqa: BLE001  # nothing of the probe's reaches the program
-            fault(name, error)
+            with contextlib.suppress(Exception):  # Python may be ending
+                fault(name, error)
             return None
 
     leave(observe)
@@ -110,7 +111,7 @@ def leave(function: Callable[..., Any]) -> None:
         skip(code)
 
 
-@contextmanager
+@contextlib.contextmanager
 def inside(name: str) -> Iterator[None]:
     """Mark that this thread is inside the operation ``name``."""
     names: list[str] = _local.__dict__.setdefault("names", [])
@@ -126,15 +127,26 @@ def is_inside(name: str) -> bool:
     return name in _local.__dict__.get("names", ())
 
 
-@contextmanager
+@contextlib.contextmanager
 def _own_work() -> Iterator[None]:
     torch: Any = sys.modules["torch"]
-    set_compiler = torch._C._dynamo.eval_frame.set_eval_frame  # noqa: SLF001
-    compiler = set_compiler(None)
     _local.busy = True
     try:
-        with torch._C.DisableTorchFunction():  # noqa: SLF001
+        with _uncompiled(torch), torch._C.DisableTorchFunction():  # noqa: SLF001
             yield
     finally:
         _local.busy = False
-        set_compiler(compiler)
+
+
+@contextlib.contextmanager
+def _uncompiled(torch: Any) -> Iterator[None]:
+    """Keep ``torch.compile`` out of this thread."""
+    frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)  # noqa: SLF001
+    if frames is None:
+        yield
+        return
+    compiler = frames.set_eval_frame(None)
+    try:
+        yield
+    finally:
+        frames.set_eval_frame(compiler)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ddplint.harness.watch.probe import files, patching, sites, wrapper, writing
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _COMPILED = "_orig_mod."  # stands before the keys of a compiled module
+_FILES = ("f", "file", "filename")  # the parameters that take a file
 _DEPTH = 6
-_ITEMS = 1000
+_PARTS = 10_000  # things in a saved object that are looked at
 
 _torch: Any = None
 _states: list[int] = []  # the wrapper's number, by the state's
@@ -35,6 +38,7 @@ def observe(torch: ModuleType) -> None:
     for module in (torch, torch.serialization):
         around(module, "save", _saving("torch.save", 1))
         around(module, "load", _load)
+    around(pickle, "dump", _saving("pickle.dump", 1))
     around(torch.jit, "save", _saving("torch.jit.save", 1))
     for scripted in (torch.jit.ScriptModule, torch.jit.RecursiveScriptModule):
         around(scripted, "save", _saving("ScriptModule.save", 1))
@@ -108,7 +112,11 @@ def _saving(via: str, place: int) -> Callable[..., Any]:
         if patching.is_inside("save"):
             return original(*arguments, **keywords)
         item = arguments[0] if arguments else next(iter(keywords.values()), None)
-        file = arguments[place] if len(arguments) > place else keywords.get("f", keywords.get("filename"))
+        file = (
+            arguments[place]
+            if len(arguments) > place
+            else next((keywords[name] for name in _FILES if name in keywords), None)
+        )
         _saved(via, item, file)
         with patching.inside("save"):
             return original(*arguments, **keywords)
@@ -123,7 +131,7 @@ def _saved(via: str, item: Any, file: Any) -> None:
         via=via,
         path=_path(file),
         prefixed=list(_prefixed(item)),
-        wrapper=any(wrapper.number_of(part) is not None for _, part in _parts(item, "", 0)),
+        wrapper=any(wrapper.number_of(part) is not None for _, part in _parts(item)),
         through=sites.through(),
         sites=sites.here(),
     )
@@ -148,7 +156,7 @@ def _path(file: Any) -> str | None:
 
 def _prefixed(item: Any) -> Iterator[dict[str, object]]:
     """The state dicts in ``item`` whose keys begin with ``module.``."""
-    for at, part in _parts(item, "", 0):
+    for at, part in _parts(item):
         if not isinstance(part, Mapping):
             continue
         state = {key: value for key, value in part.items() if isinstance(key, str)}
@@ -182,8 +190,12 @@ def _shapes(module: Any) -> dict[str, Any]:
     return {name: parameter.shape for name, parameter in module.named_parameters()}
 
 
-def _parts(item: Any, at: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _parts(item: Any) -> Iterator[tuple[str, Any]]:
     """``item`` and what is in it, each with the way to it."""
+    return islice(_parts_below(item, "", 0), _PARTS)
+
+
+def _parts_below(item: Any, at: str, depth: int) -> Iterator[tuple[str, Any]]:
     yield at, item
     if depth >= _DEPTH:
         return
@@ -194,5 +206,5 @@ def _parts(item: Any, at: str, depth: int) -> Iterator[tuple[str, Any]]:
         parts = [(f"[{place}]", value) for place, value in enumerate(item)]
     elif is_dataclass(item) and not isinstance(item, type):
         parts = [(f".{field.name}", getattr(item, field.name, None)) for field in fields(item)]
-    for way, value in parts[:_ITEMS]:
-        yield from _parts(value, at + way, depth + 1)
+    for way, value in parts:
+        yield from _parts_below(value, at + way, depth + 1)

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType, ModuleType
 
-_SMALL = 4_000_000  # parameters up to which a digest is cheap
 _optimizers = writing.Numbers()
 _steps: dict[int, int] = {}  # by the optimizer's number
 _local = threading.local()
+_torch: Any = None
 
 
 def observe(torch: ModuleType) -> None:
     """Patch the backward and hook into optimizers."""
+    global _torch  # noqa: PLW0603
+    _torch = torch
     around(torch.autograd, "backward", _backward)  # Tensor.backward calls it
     optimizer: Any = importlib.import_module("torch.optim.optimizer")
     for function in (_before_step, _after_step):
@@ -42,11 +44,13 @@ def _backward_ended() -> None:
 
 
 def _before_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
-    _step_begun(optimizer)
+    if not _torch.compiler.is_compiling():
+        _step_begun(optimizer)
 
 
 def _after_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
-    _step_ended(optimizer)
+    if not _torch.compiler.is_compiling():
+        _step_ended(optimizer)
 
 
 @quiet
@@ -95,7 +99,7 @@ def _stepped(optimizer: Any) -> None:
     count = _steps[number] = _steps.get(number, -1) + 1
     own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     models = [wrapped for wrapped in wrapper.all_wrapped() if any(id(item) in own for item in wrapped.parameters)]
-    digests = {str(wrapped.number): hashing.digest(wrapped.parameters) for wrapped in models if _is_due(count, wrapped)}
+    digests = {str(wrapped.number): hashing.digest(wrapped.parameters) for wrapped in models if _is_due(count)}
     writing.emit(
         "step",
         optimizer=number,
@@ -105,7 +109,6 @@ def _stepped(optimizer: Any) -> None:
     )
 
 
-def _is_due(count: int, wrapped: Any) -> bool:
+def _is_due(count: int) -> bool:
     """Whether a digest is taken after step ``count``: of the first ones, then now and then; the same on all ranks."""
-    small = sum(parameter.numel() for parameter in wrapped.parameters) <= _SMALL
-    return count < 32 or count % 16 == 0 if small else count < 4 or count % 64 == 0
+    return count < 32 or count % 16 == 0

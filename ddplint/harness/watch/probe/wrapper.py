@@ -72,7 +72,8 @@ def observe(torch: ModuleType) -> None:
 
 def number_of(module: object) -> int | None:
     """The number of ``module`` where it is a wrapper, compiled or not; None for any other."""
-    module = getattr(module, "_orig_mod", module)
+    if isinstance(module, _torch.nn.Module):
+        module = getattr(module, "_orig_mod", module)
     return _numbers.known(module)
 
 
