@@ -45,6 +45,7 @@ FAMILIES = ("sampler", "epoch", "wrapper", "save", "device", "accum")
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 LIMIT = 60.0  # seconds for a forked case
 NPROC = 2
+ON_CUDA = ("device-", "save-ok-example-style-condition")  # what only shows, or is only right, where there are GPUs
 MORE_RANKS = {"save-bad-folder-of-the-others": 3}  # what ranks 1 and 2 share
 
 Mark = tuple[str, int, str]  # file in the case, line, rule
@@ -92,8 +93,7 @@ def main() -> None:
 
 def survey(case: Path, *, forked: bool, fake_cuda: bool, verbose: bool) -> Outcome:
     """Run and judge the case in the folder ``case``."""
-    # A move to the device that a model is on shows nothing.
-    fake_cuda = fake_cuda or case.name.startswith("device-")
+    fake_cuda = fake_cuda or case.name.startswith(ON_CUDA)
     about = tomllib.loads((case / "case.toml").read_text(encoding="utf-8"))
     if about["run"] == "none":
         return Outcome(case.name, reason="the case says that it cannot be run")
@@ -129,8 +129,10 @@ def survey(case: Path, *, forked: bool, fake_cuda: bool, verbose: bool) -> Outco
 def compared(case: Path, copy: Path, found: list[Verdict], executed: set[str]) -> Outcome:
     """The verdicts on the run in ``copy``, beside what the comments in ``case`` ask for.
 
-    A mark on a line that no event tells of (``executed``) could not be found.
+    A mark on a line that no event tells of (``executed``) could not be found. Of the arms of a test the linter names
+    the first, and a run the one that ran.
     """
+    source = Source()
     outcome = Outcome(case.name)
     wanted = expected(case)
     marked = {
@@ -140,12 +142,16 @@ def compared(case: Path, copy: Path, found: list[Verdict], executed: set[str]) -
         for file, _, line in [(verdict.site or ":0").rpartition(":")]
     }
     for mark in sorted(wanted):
-        if mark in marked:
+        place = f"{copy / mark[0]}:{mark[1]}"
+        arms = [one for one in marked if one[2] == mark[2] and source.are_arms(place, f"{copy / one[0]}:{one[1]}")]
+        if mark in marked or arms:
             outcome.right.append(mark)
+            for arm in arms:
+                marked.pop(arm)
             continue
         of_rule = [verdict for verdict in found if verdict.rule == mark[2]]
         open_ones = [one for one in of_rule if one.state in (State.NOT_EXERCISED, State.CANNOT_JUDGE)]
-        if f"{copy / mark[0]}:{mark[1]}" not in executed:
+        if place not in executed:
             outcome.unexercised.append((mark, "its line did not run"))
         elif open_ones:
             outcome.unexercised.append((mark, f"{open_ones[0].state.value}: {open_ones[0].message}"))

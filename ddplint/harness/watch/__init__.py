@@ -53,9 +53,10 @@ def run(options: argparse.Namespace) -> Status:
     )
     ended, seen = watch(program, fake_cuda=options.fake_cuda)
     observed = judges.observe(seen)
-    verdicts = judges.verdicts(observed, Source(options.script))
+    source = Source(options.script)
+    verdicts = judges.verdicts(observed, source)
     executed = {site for event in seen for site in event.get("sites") or ()}
-    joined = join(options.script, verdicts, executed) if options.lint else None
+    joined = join(options.script, verdicts, executed, source) if options.lint else None
     notes = list(map(str, drifts(observed)))
     if options.fake_cuda:
         notes.append("It ran on fake CUDA: speed, memory and what only a GPU does were not seen.")

@@ -17,6 +17,7 @@ from ddplint.harness.watch.verdict import State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ddplint.harness.watch.source import Source
     from ddplint.harness.watch.verdict import Verdict
 
 
@@ -39,11 +40,12 @@ class Joined:
     message: str
 
 
-def join(script: str, found: Sequence[Verdict], executed: Iterable[str]) -> list[Joined]:
+def join(script: str, found: Sequence[Verdict], executed: Iterable[str], source: Source) -> list[Joined]:
     """Lint the script and the files that ran, and hold what is reported against the verdicts ``found``.
 
-    ``executed`` are the ``FILE:LINE`` of the program that events tell of. Raises ``HarnessError`` where the linter
-    cannot be run.
+    ``executed`` are the ``FILE:LINE`` of the program that events tell of. Of the arms of a test the linter names the
+    first and a run the one that ran; ``source`` tells that they belong together. Raises ``HarnessError`` where the
+    linter cannot be run.
     """
     executed = set(executed)
     files = {os.path.realpath(script), *(site.rpartition(":")[0] for site in executed)}
@@ -52,7 +54,8 @@ def join(script: str, found: Sequence[Verdict], executed: Iterable[str]) -> list
     joined: list[Joined] = []
     met: set[int] = set()
     for rule, site, message in reported:
-        fitting = [verdict for verdict in mistakes if verdict.rule == rule and site in _places(verdict)]
+        of_rule = [verdict for verdict in mistakes if verdict.rule == rule]
+        fitting = [one for one in of_rule if site in _places(one) or source.are_arms(site, one.site or "")]
         met.update(map(id, fitting))
         states = {verdict.state for verdict in found if verdict.rule == rule}
         told = not states.isdisjoint((State.CLEAN, State.FOUND)) and site in executed
