@@ -45,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             commands.add_parser(name, help=summary, description=(module.__doc__ or "").partition("\n")[0])
         )
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _terminate)
     try:
         _require_torch()
         return int(importlib.import_module(f"ddplint.harness.{options.command}").run(options))

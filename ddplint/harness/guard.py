@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -23,18 +24,21 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 FOLDER = "DDPLINT_RUN_FOLDER"  # where notes go; it names the launch too
+NPROC = "DDPLINT_RUN_NPROC"  # how many ranks were asked for
 DEADLINE = "DDPLINT_RUN_DEADLINE"  # of time.monotonic(), when each process writes down its stack
 
 _RANK_PROCESS = "DDPLINT_RUN_RANK_PROCESS"  # the process that torchrun made a rank
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_kept_open: list[TextIO] = []  # faulthandler writes to their descriptors
+_stacks: list[TextIO] = []  # kept open: faulthandler writes to the descriptor
+_rank: list[int] = []
+_armed: list[int] = []  # the process whose stack faulthandler is to write
 
 
 def arm() -> None:
     """Guard this process. It never raises: a program must not fail because it is watched."""
     with contextlib.suppress(Exception):
         die_with_parent()
-        sys.excepthook = _note_crash
+        sys.excepthook = _hook
         if _is_rank():
             # The first to be registered is the last to run: what happens later is Python's and torch's own exit.
             atexit.register(note, "end", {})
@@ -61,8 +65,20 @@ def note(kind: str, content: dict[str, object]) -> None:
         path.write_text(json.dumps({**common, **content}), encoding="utf-8")
 
 
+def note_crash(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None, *, spawned: bool = False
+) -> None:
+    """Note an error that ends this process, or that a ``spawned`` process hands to its parent."""
+    if not issubclass(kind, KeyboardInterrupt):
+        lines = traceback.format_exception(kind, error, trace)
+        text, trace_text = str(error)[:2_000], "".join(lines)[-20_000:]
+        note("crash", {"type": kind.__name__, "text": text, "trace": trace_text, "spawned": spawned})
+
+
 def rank_asked() -> int | None:
-    """The rank torchrun gave this process; None where it gave none."""
+    """The rank that torchrun gave this process or that it has taken itself; None where there is none."""
+    if _rank:
+        return _rank[0]
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdecimal() else None
 
@@ -73,20 +89,58 @@ def _is_rank() -> bool:
     return rank_asked() is not None and os.environ.setdefault(_RANK_PROCESS, own) == own
 
 
-def _note_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    if not issubclass(kind, KeyboardInterrupt):
-        lines = traceback.format_exception(kind, error, trace)
-        note("crash", {"type": kind.__name__, "text": str(error)[:2_000], "trace": "".join(lines)[-20_000:]})
+def be_rank(rank: int) -> None:
+    """Note that this process is ``rank``."""
+    _rank[:] = [rank]
+    for stack in _stacks:
+        _begin(stack)
+
+
+def _hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    note_crash(kind, error, trace)
     sys.__excepthook__(kind, error, trace)
+
+
+def arm_forked() -> None:
+    """Guard this process, which was forked by a guarded one, so far as a fork loses it: let it write down its stack.
+
+    By a thread: ``faulthandler``'s own alarm cannot be set again after a fork, it waits for the thread that was lost.
+    """
+    deadline = os.environ.get(DEADLINE)
+    if deadline is None or _armed == [os.getpid()]:
+        return
+    _stacks.clear()
+    stack = _open_stack()
+    if stack is not None:
+        wait = max(float(deadline) - time.monotonic(), 0.1)
+        alarm = threading.Timer(wait, faulthandler.dump_traceback, [stack])
+        alarm.daemon = True
+        alarm.start()
 
 
 def _arm_stack() -> None:
     deadline = os.environ.get(DEADLINE)
     if deadline is None:
         return
-    stack = Path(os.environ[FOLDER], f"stack-{os.getpid()}.txt").open("w", encoding="utf-8")  # noqa: SIM115
-    _kept_open.append(stack)
-    # A header tells whose stack it is; a process that ends in time leaves the header alone.
-    stack.write(f"rank {rank_asked()}\n")
-    stack.flush()
-    faulthandler.dump_traceback_later(max(float(deadline) - time.monotonic(), 0.1), file=stack)
+    _armed[:] = [os.getpid()]
+    stack = _open_stack()
+    if stack is not None:
+        faulthandler.dump_traceback_later(max(float(deadline) - time.monotonic(), 0.1), file=stack)
+
+
+def _open_stack() -> TextIO | None:
+    with contextlib.suppress(OSError):  # its disk is full
+        stack = Path(os.environ[FOLDER], f"stack-{os.getpid()}.txt").open("w", encoding="utf-8")  # noqa: SIM115
+        _stacks.append(stack)
+        _begin(stack)
+        return stack
+    return None
+
+
+def _begin(stack: TextIO) -> None:
+    """Write the header that tells whose stack it is; of a process that ends in time it is all there is."""
+    with contextlib.suppress(OSError):
+        stack.seek(0)
+        stack.truncate()
+        stack.write(f"rank {rank_asked()}\n")
+        stack.flush()

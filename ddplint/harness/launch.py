@@ -16,10 +16,10 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ddplint.harness import guard
+from ddplint.harness import guard, keeper
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _SITE = Path(__file__).parent / "site"
 _GRACE = 3.0  # seconds a program gets to write its stacks or to end by itself, before it is killed
@@ -27,7 +27,12 @@ _EXIT = 10.0  # seconds the interpreters get to exit once the program has come t
 _TAIL = 64 * 1024  # bytes of the error stream that are kept
 # What a rank says when another one has failed: an effect, never the cause.
 _ECHO = re.compile(r"Connection (closed|reset|refused)|Broken pipe|DistNetworkError|SignalException|recvValue failed")
-_OF_THE_AGENT = ("ChildFailedError", "SignalException")
+# What a launcher says of a rank that failed, and the rank itself has said better.
+_OF_THE_AGENT = ("ChildFailedError", "SignalException", "ProcessRaisedException")
+# What a launcher gives its ranks: this process may be one itself.
+_OF_A_LAUNCHER = re.compile(
+    r"((LOCAL_|GROUP_|ROLE_)?(RANK|WORLD_SIZE)|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_\w+)\Z"
+)
 _REPORTED = re.compile(r"rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", re.DOTALL)
 
 
@@ -72,33 +77,35 @@ def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) ->
     where None), its errors to this process's. Raises ``KeyboardInterrupt`` when interrupted, after ending the program.
     """
     started = time.monotonic()
-    environment = _environment(program, folder, started)
-    process = subprocess.Popen(
-        _command(program),
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
-    )
-    assert process.stderr is not None
-    tail = bytearray()
-    pump = threading.Thread(target=_pump, args=(process.stderr, tail), daemon=True)
-    pump.start()
-    try:
-        way = _wait(process, program, folder, started)
-    finally:
-        _end(process, folder)
-        pump.join(_GRACE)
-        if not pump.is_alive():
-            process.stderr.close()
+    mark = f"{guard.FOLDER}={folder}"
+    with _kept(mark):
+        process = subprocess.Popen(
+            _command(program),
+            env=_environment(program, folder, started),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
+        )
+        assert process.stderr is not None
+        tail = bytearray()
+        pump = threading.Thread(target=_pump, args=(process.stderr, tail), daemon=True)
+        pump.start()
+        try:
+            way = _wait(process, program, folder, started)
+        finally:
+            with _undisturbed():
+                _end(process, mark)
+                pump.join(_GRACE)  # longer, where something without the mark holds the pipe open
     ended = Ended(process.returncode, time.monotonic() - started)
     if way is _Way.OUT_OF_TIME:
         texts = [_text(path) for path in sorted(folder.glob("stack-*.txt"))]
         return replace(ended, timed_out=True, stacks=tuple(text for text in texts if "\n" in text.strip()))
     if way is _Way.HANGS_AT_EXIT:
         return replace(ended, exit_trouble="the script did not exit")
-    return ended if ended.status == 0 else _explained(ended, folder, tail.decode("utf-8", "replace"), program.nproc)
+    if ended.status == 0 and not _lost(folder):
+        return ended
+    return _explained(ended, folder, tail.decode("utf-8", "replace"), program.nproc)
 
 
 class _Way(Enum):
@@ -140,14 +147,13 @@ def _command(program: Program) -> list[str]:
 
 
 def _environment(program: Program, folder: Path, started: float) -> dict[str, str]:
-    environment = {**os.environ, **program.environment, guard.FOLDER: str(folder)}
+    inherited = {name: value for name, value in os.environ.items() if not _OF_A_LAUNCHER.match(name)}
+    environment = {**inherited, **program.environment, guard.FOLDER: str(folder)}
     paths = [str(_SITE), *filter(None, [environment.get("PYTHONPATH")])]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     # As torchrun sets it for several ranks, but silently and for one rank too.
     environment.setdefault("OMP_NUM_THREADS", "1")
-    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
-        if name not in program.environment:
-            environment.pop(name, None)
+    environment[guard.NPROC] = str(program.nproc)
     if program.timeout is not None:
         environment[guard.DEADLINE] = str(started + program.timeout)
     return environment
@@ -155,26 +161,47 @@ def _environment(program: Program, folder: Path, started: float) -> dict[str, st
 
 def _pump(stream: BinaryIO, tail: bytearray) -> None:
     """Pass ``stream`` on to this process's error stream and keep its end in ``tail``."""
-    while chunk := os.read(stream.fileno(), 65_536):
-        tail += chunk
-        del tail[:-_TAIL]
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.buffer.write(chunk)
-            sys.stderr.buffer.flush()
+    with stream:
+        while chunk := os.read(stream.fileno(), 65_536):
+            tail += chunk
+            del tail[:-_TAIL]
+            # Past the buffer: a thread that holds its lock while the interpreter exits aborts the process.
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+                while chunk:
+                    chunk = chunk[os.write(sys.stderr.fileno(), chunk) :]
 
 
-def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
+@contextlib.contextmanager
+def _kept(mark: str) -> Iterator[None]:
+    """Let a keeper end the processes with ``mark`` when this is left or this process is gone."""
+    command = [sys.executable, "-I", "-S", keeper.__file__, mark]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):
+        yield  # leaving closes the pipe and waits
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore what would interrupt, such as a second Ctrl-C while the program is ended after the first."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    is_main = threading.current_thread() is threading.main_thread()  # the only one that may ask for it
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers if is_main}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     """End ``process`` and whatever it started, whether it still runs or not."""
     if process.poll() is None:
         _signal_group(process, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE)
     if process.poll() is None:
         _signal_group(process, signal.SIGKILL)
     process.wait()
-    for pid in _left_behind(folder):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    keeper.end_marked(mark)
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -182,26 +209,18 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
         os.killpg(process.pid, number)
 
 
-def _left_behind(folder: Path) -> list[int]:
-    """The processes that carry this launch's mark in their environment (Linux; elsewhere none can be told)."""
-    mark = f"{guard.FOLDER}={folder}\0".encode()
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if mark in entry.read_bytes():
-                found.append(int(entry.parent.name))
-    return found
-
-
 def _explained(ended: Ended, folder: Path, tail: str, nproc: int) -> Ended:
     """``ended``, a failure, with its first real error or with what went wrong at its exit."""
-    crash = _first_crash(folder)
+    notes = _crashes(folder)
+    crash = next((note for note in notes if not _ECHO.search(f"{note['type']} {note['text']}")), None)
+    reported = _reported(tail, {note["rank"] for note in notes})
+    if crash is None and reported is None and notes:
+        crash = notes[0]  # an echo, where nothing says of what
     if crash is not None:
         text = str(crash["text"]).strip().partition("\n")[0]
         where = "" if crash["rank"] is None else f"rank {crash['rank']}: "
         return replace(ended, error=f"{where}{crash['type']}: {text}", trace=str(crash["trace"]))
-    reported = _REPORTED.search(tail)
-    who, status = ("the script", ended.status) if reported is None else (f"rank {reported[1]}", int(reported[2]))
+    who, status = ("the script", ended.status) if reported is None else (f"rank {reported[0]}", reported[1])
     what = f"{who} {_way_out(status)}"
     return (
         replace(ended, exit_trouble=what)
@@ -210,12 +229,25 @@ def _explained(ended: Ended, folder: Path, tail: str, nproc: int) -> Ended:
     )
 
 
-def _first_crash(folder: Path) -> dict[str, Any] | None:
-    """The first error of a rank that is not the echo of another's; an echo where there is nothing else."""
+def _reported(tail: str, noted: set[int | None]) -> tuple[int, int] | None:
+    """The rank that torchrun says failed first, of those that noted no error, and its status; None where it names none.
+
+    What it ended itself, with ``SIGTERM``, is not the cause.
+    """
+    others, _, first = tail.rpartition("Root Cause")
+    failures = [(int(rank), int(status)) for part in (first, others) for rank, status in _REPORTED.findall(part)]
+    return next((one for one in failures if one[0] not in noted and one[1] != -signal.SIGTERM), None)
+
+
+def _crashes(folder: Path) -> list[dict[str, Any]]:
+    """What the program's processes noted of errors that nothing caught, by time, and the launchers' own left out."""
     notes = [_read(path) for path in folder.glob("crash-*.json")]
-    notes = sorted((note for note in notes if note["type"] not in _OF_THE_AGENT), key=lambda note: note["time"])
-    causes = [note for note in notes if not _ECHO.search(f"{note['type']} {note['text']}")]
-    return next(iter([*causes, *notes]), None)
+    return sorted((note for note in notes if note["type"] not in _OF_THE_AGENT), key=lambda note: note["time"])
+
+
+def _lost(folder: Path) -> bool:
+    """Whether a process that the program spawned failed, though the program ended as if nothing were wrong."""
+    return any(note["spawned"] for note in _crashes(folder))
 
 
 def _way_out(status: int) -> str:
@@ -232,7 +264,7 @@ def _read(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = {}  # its disk was full
-    empty = {"time": 0.0, "pid": 0, "type": "an error", "text": "", "trace": "", "rank": None}
+    empty = {"time": 0.0, "pid": 0, "type": "an error", "text": "", "trace": "", "rank": None, "spawned": False}
     return {**empty, **content}
 
 

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> Status:
     notes = list(map(str, drifts(observed)))
     if options.fake_cuda:
         notes.append("It ran on fake CUDA: speed, memory and what only a GPU does were not seen.")
-    elif ended.error is not None and _asks_for_cuda(f"{ended.error}\n{ended.trace}"):
+    elif ended.error is not None and _asks_for_cuda(ended):
         notes.append("The script asks for CUDA: --fake-cuda lets it run without.")
     if observed.is_cut:
         notes.append("It did more than is written down: the verdicts are on the first part of the run.")
@@ -110,8 +110,9 @@ def _check(options: argparse.Namespace) -> None:
         raise HarnessError(f"{Path(options.json).parent}: no such folder")
 
 
-def _asks_for_cuda(text: str) -> bool:
-    return any(word in text for word in ("CUDA", "NCCL", "nccl", "cuda", "accelerator"))
+def _asks_for_cuda(ended: launch.Ended) -> bool:
+    said = [line for line in ended.trace.splitlines() if not line.lstrip().startswith("File ")]
+    return any(word in text for word in ("cuda", "nccl", "accelerator") for text in map(str.lower, said))
 
 
 def _status(ended: launch.Ended, states: set[str]) -> Status:

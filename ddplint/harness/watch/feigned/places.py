@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from ddplint.harness import guard
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import FrameType
-
-RANKS = "DDPLINT_RUN_NPROC"  # how many ranks the watch asked for: a program that spawns them asks for as many GPUs
 
 Place: TypeAlias = "int | None"
 
@@ -32,7 +32,7 @@ current = _Current()  # ``number``: this thread's current GPU
 
 def count() -> int:
     """The GPUs of this machine: one a rank."""
-    for name in (RANKS, "LOCAL_WORLD_SIZE"):
+    for name in (guard.NPROC, "LOCAL_WORLD_SIZE"):
         number = os.environ.get(name, "")
         if number.isdecimal() and int(number) > 0:
             return int(number)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import multiprocessing.process
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from ddplint.harness import guard
 from ddplint.harness.watch.probe import sites, writing
 from ddplint.harness.watch.probe.patching import around, quiet
 
@@ -25,6 +27,7 @@ def observe(torch: ModuleType) -> None:
     for module in (torch.distributed, torch.distributed.distributed_c10d):
         around(module, "init_process_group", _init)
     around(importlib.import_module("torch.multiprocessing.spawn"), "_wrap", _be_spawned)
+    around(multiprocessing.process.BaseProcess, "run", _be_process)
     _observe_crashes()
     atexit.register(writing.emit, "exit")
 
@@ -38,6 +41,7 @@ def _init(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any
 @quiet
 def _group_begun(asked: object) -> None:
     dist = _torch.distributed
+    guard.be_rank(dist.get_rank())
     writing.be_rank(dist.get_rank())
     writing.emit(
         "init",
@@ -55,10 +59,26 @@ def _be_spawned(original: Callable[..., Any], function: Callable[..., Any], *arg
         try:
             return function(*its)
         except Exception as error:
-            _crashed(type(error), error, error.__traceback__)
+            _lost(error)
             raise
 
     return original(run, *arguments)
+
+
+def _be_process(original: Callable[..., None], process: Any) -> None:
+    """Run as a child of ``multiprocessing``, which prints its error itself."""
+    if not process.daemon:  # as a loader's worker is
+        guard.arm_forked()
+    try:
+        original(process)
+    except Exception as error:
+        _lost(error)
+        raise
+
+
+def _lost(error: Exception) -> None:
+    _crashed(type(error), error, error.__traceback__)
+    guard.note_crash(type(error), error, error.__traceback__, spawned=True)
 
 
 def _observe_crashes() -> None:
