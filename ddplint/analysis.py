@@ -12,6 +12,7 @@ from ddplint.engine.prefixes import belong_together
 from ddplint.engine.program import run
 from ddplint.engine.questions import Program, literal_tail
 from ddplint.findings import Finding, Span
+from ddplint.fingerprints import marked
 from ddplint.project import Project
 from ddplint.project.files import shows_wrap
 from ddplint.project.roots import find_root
@@ -68,7 +69,8 @@ class Analysis:
         project = self._project(path)
         if not project.matters(path):
             return []
-        if project.module(path) is None:
+        module = project.module(path)
+        if module is None:
             return []
         entries = self._entries(project, path)
         programs = [self._program(project, entry) for entry in entries]
@@ -79,7 +81,7 @@ class Analysis:
                     key = (finding.span, symbol)
                     if key not in found or finding.details < found[key].details:
                         found[key] = finding
-        return [found[key] for key in sorted(found)]
+        return marked((found[key] for key in sorted(found)), module.display, module.source, module.tree)
 
     def programs(self, path: str) -> list[Program]:
         """The programs that the file at absolute ``path`` runs in, and those that read what it writes."""

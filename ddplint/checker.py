@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from astroid import nodes
-from pylint import interfaces
 from pylint.checkers import BaseChecker
 
 from ddplint import deep
 from ddplint.analysis import Analysis
+from ddplint.evidence import Evidence
 from ddplint.pages import page
 from ddplint.rules import RULES
 
@@ -104,7 +104,7 @@ class DdpChecker(BaseChecker):
             end_lineno=span.end_line,
             end_col_offset=span.end_column,
             args=finding.details or None,
-            confidence=getattr(interfaces, finding.confidence.value),
+            confidence=Evidence.of(finding),
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from conftest import SAVE, TRAIN, ddplint, messages
 
+from ddplint.analysis import Analysis
 from ddplint.command import main
 from ddplint.rules import RULES
 
@@ -86,7 +87,7 @@ ROWS = [
     Row("accum-bad-modulo-in-engine", "engine.py", SYNC, "(loss / accumulate).backward", "INFERENCE",
         "the optimizer steps at {}, the model is wrapped at {}",
         (Place("optimizer.step()"), Place("DistributedDataParallel(", "train.py"))),
-    Row("accum-bad-nosync-misses-forward", "fitter.py", SYNC, "self.model.no_sync", "CONTROL_FLOW",
+    Row("accum-bad-nosync-misses-forward", "fitter.py", SYNC, "self.model.no_sync", "INFERENCE",
         "misses the wrapper's forward at {}, and the forward decides", (Place("self.model("),)),
 ]  # fmt: skip
 
@@ -107,6 +108,21 @@ def test_a_finding_is_where_it_should_be_and_names_the_other_places(row: Row, tm
     assert first["confidence"] == row.confidence
     named = [f"{p.file}:{n}" if p.file not in ("", row.file) else f"line {n}" for p, n in numbered(row, case)]
     assert row.says.format(*named) in first["message"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case)
+def test_each_place_that_is_named_is_handed_on(row: Row, tmp_path: Path) -> None:
+    case = tmp_path / row.case
+    shutil.copytree(CASES / row.case, case)
+    (case / ".git").mkdir()
+    findings = Analysis().findings(str(case / row.file), [row.symbol])
+    first = next(f for f in findings if f.span.line == Place(f"[{row.symbol}]").line(case, row.file))
+    lines = {(Path(other.path).relative_to(case).as_posix(), other.span.line) for other in first.related}
+    assert {(place.file or row.file, line) for place, line in numbered(row, case)} <= lines
+    assert len(first.related) == len(lines) <= 8
+    for other in first.related:
+        assert other.span.end_line - other.span.line <= 1
+        assert re.search(r"\bhere\b|^this loop", other.text)
 
 
 def test_each_rule_has_rows() -> None:

@@ -10,7 +10,9 @@ from ddplint.engine import facts
 from ddplint.engine.placing import function_of
 from ddplint.engine.questions import Program
 from ddplint.engine.values import Obj, Site
-from ddplint.findings import Confidence, Finding, Span
+from ddplint.findings import Confidence, Finding, Related, Span
+
+_MOST_RELATED = 8
 
 Check = Callable[[Sequence[Program]], Iterable[Finding]]
 
@@ -30,20 +32,36 @@ class Rule:
     default_enabled: bool = True
 
 
+Other = tuple[Site | None, str]
+"""Another place, if it is known, and what is there, for a reader who sees the line; empty: it is not shown."""
+
+
 def finding(
-    symbol: str, site: Site, details: Iterable[str], others: Iterable[Site] = (), branch: bool = False
+    symbol: str, site: Site, details: Iterable[str], others: Iterable[Other] = (), branch: bool = False
 ) -> Finding:
-    """A finding at ``site``; ``others`` are the other places its evidence stands at, in that function or elsewhere."""
+    """A finding at ``site``; ``others`` are the other places its evidence stands at, in that function or elsewhere.
+
+    Those that the message names come first: of very many, the first are kept.
+    """
     here = function_of(site)
-    there = [other for other in others if function_of(other) not in (here, f"{site.module.path}:")]
+    known = [(other, text) for other, text in others if other is not None]
+    there = [other for other, _ in known if function_of(other) not in (here, f"{site.module.path}:")]
     confidence = Confidence.INFERENCE if there else Confidence.CONTROL_FLOW if branch else Confidence.HIGH
-    return Finding(symbol, site.module.path, span(site), tuple(details), confidence)
+    related: dict[Site, Related] = {}
+    for other, text in known:
+        if text and other != site:
+            related.setdefault(other, Related(other.module.path, span(other), text))
+    kept = tuple(related.values())[:_MOST_RELATED]
+    return Finding(symbol, site.module.path, span(site), tuple(details), confidence, kept)
 
 
 def span(site: Site) -> Span:
-    """The token to underline: of a call, from its start to the end of what is called."""
+    """The token to underline: of a call, from its start to the end of what is called; of a loop, its head."""
     node = site.node
-    end: ast.AST = node.func if isinstance(node, ast.Call) else node
+    end: ast.AST = node
+    match node:
+        case ast.Call(func=part) | ast.For(iter=part) | ast.AsyncFor(iter=part) | ast.While(test=part):
+            end = part
     lines = site.module.source.split(b"\n")
     line, end_line = getattr(node, "lineno", 1), getattr(end, "end_lineno", 1) or 1
     return Span(
@@ -69,7 +87,17 @@ def place(site: Site | None, seen_from: Site) -> str:
     return f"{site.module.display}:{site.line}"
 
 
+def wrap_of(wrapper: Obj) -> Site | None:
+    """Where a wrapper was made."""
+    event = wrapper.notes.get("wrap")
+    return event.site if isinstance(event, facts.Wrap) else wrapper.site
+
+
 def wrapped_at(wrapper: Obj, seen_from: Site) -> str:
     """How a message names the place of a wrap."""
-    event = wrapper.notes.get("wrap")
-    return place(event.site if isinstance(event, facts.Wrap) else wrapper.site, seen_from)
+    return place(wrap_of(wrapper), seen_from)
+
+
+def wrapped_here(wrapper: Obj) -> Other:
+    """The place of a wrap, as one of a finding's others."""
+    return wrap_of(wrapper), "the model is wrapped here"

@@ -13,7 +13,7 @@ from ddplint.engine.questions import Program, Training
 from ddplint.engine.sharing import divides, samplers, speaks_of_ranks
 from ddplint.engine.values import NONE, Class, Lib, Obj, Site, Sym, one
 from ddplint.findings import Finding
-from ddplint.rules.base import Rule, finding, place, wrapped_at
+from ddplint.rules.base import Other, Rule, finding, place, wrapped_at, wrapped_here
 from ddplint.rules.wording import argument, name_of, written
 
 SYMBOL = "ddp-missing-distributed-sampler"
@@ -48,8 +48,8 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             yield finding(SYMBOL, loader.site, details, _evidence(training))
 
 
-def _evidence(training: Training) -> list[Site]:
-    return [training.backward.site, *([training.wrapper.site] if training.wrapper.site else [])]
+def _evidence(training: Training) -> list[Other]:
+    return [wrapped_here(training.wrapper), (training.backward.site, "the backward of its batches is here")]
 
 
 def _order_without_ranks(program: Program, loader: Obj, path: Path) -> tuple[str, Obj | None] | None:

@@ -13,7 +13,7 @@ from ddplint.engine.questions import Program, Training
 from ddplint.engine.sharing import draws_by_own_epoch, keeps_seeding, samplers
 from ddplint.engine.values import Class, Const, Obj, Site, Sym, Value
 from ddplint.findings import Finding
-from ddplint.rules.base import Rule, finding, place
+from ddplint.rules.base import Other, Rule, finding, place, wrapped_here
 from ddplint.rules.wording import counter, gone_over, made_apart, name_of, target_of, written
 
 SYMBOL = "ddp-missing-set-epoch"
@@ -41,10 +41,15 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             assert sampler.site is not None
             site = place_to_report(_route(sampler), [settled_chain(_route(o)) for o in right if o.site == sampler.site])
             at = place(found.passes[-1].site, site)
-            wrapped = [found.training.wrapper.site] if found.training.wrapper.site else []
             made = "This sampler" if site == sampler.site else f"The sampler made at {place(sampler.site, site)}"
             why = found.why.replace("{at}", at).replace("{loop}", place(found.loop, site))
-            yield finding(SYMBOL, site, (made, why), [*(p.site for p in found.passes), *wrapped])
+            yield finding(SYMBOL, site, (made, why), _evidence(found))
+
+
+def _evidence(found: _Untold) -> list[Other]:
+    passes = [(each.site, "a pass over its loader begins here") for each in reversed(found.passes)]
+    made, loop = (found.sampler.site, "the sampler is made here"), (found.loop, "this loop repeats the passes")
+    return [made, *passes[:1], loop, *passes[1:], wrapped_here(found.training.wrapper)]
 
 
 def _judge(program: Program) -> tuple[list[_Untold], list[Obj]]:

@@ -13,7 +13,7 @@ from ddplint.engine.placing import first_of_arms, places_to_report
 from ddplint.engine.questions import Program
 from ddplint.engine.values import UNSEEN, Obj, Site
 from ddplint.findings import Finding
-from ddplint.rules.base import Rule, finding, place
+from ddplint.rules.base import Other, Rule, finding, place
 from ddplint.rules.wording import is_statement, name_of
 
 SYMBOL = "ddp-unguarded-save"
@@ -74,7 +74,10 @@ def _finding(site: Site, writes: list[_Write]) -> Finding:
         what, written = "Files are written", f" (at {places})"
     wrap = first.program.wraps[0].site
     details = (what, written, place(wrap, site), _harm(how), _cure(site, writes, places))
-    others = [other for write in writes for other in (write.save.site, wrap, *write.save.chain)]
+    done = "removed" if how in _REMOVALS else "written"
+    others: list[Other] = [(write.save.site, f"it is {done} here") for write in writes]
+    others.append((wrap, "the model is wrapped here"))
+    others += [(call, "") for write in writes for call in write.save.chain]
     return finding(SYMBOL, site, details, others, branch=True)
 
 

@@ -13,7 +13,7 @@ from ddplint.engine.placing import first_of_arms, function_of
 from ddplint.engine.questions import Program, may_be_plain
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
-from ddplint.rules.base import Rule, finding, place, wrapped_at
+from ddplint.rules.base import Other, Rule, finding, place, wrapped_at, wrapped_here
 from ddplint.rules.wording import name_of, written
 
 SYMBOL = "ddp-wasted-gradient-sync"
@@ -90,9 +90,7 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
             wrapped_at(wrapper, found.site),
             _cure(wrapper, own, found.site),
         )
-        yield finding(
-            SYMBOL, found.site, details, [found.step.site, *([wrapper.site] if wrapper.site else [])], branch=True
-        )
+        yield finding(SYMBOL, found.site, details, _evidence(found, wrapper), branch=True)
         return
     for region in regions:
         if not meets(region.path, path):
@@ -145,7 +143,12 @@ def _misses(found: _Accumulation, region: Site, forwards: list[facts.Forward], w
         wrapped_at(wrapper, region),
         _cure(wrapper, forwards, region),
     )
-    return finding(SYMBOL, region, details, [forward], branch=True)
+    missed = (forward, "the forward that it misses is here")
+    return finding(SYMBOL, region, details, [missed, *_evidence(found, wrapper)], branch=True)
+
+
+def _evidence(found: _Accumulation, wrapper: Obj) -> list[Other]:
+    return [(found.step.site, "the optimizer steps here"), wrapped_here(wrapper)]
 
 
 def _around_backward_alone(program: Program, toggles: list[facts.Toggle], backward: facts.Backward) -> Site | None:

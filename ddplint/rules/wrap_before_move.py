@@ -31,11 +31,12 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 what = "moved to another device" if move.what == "device" else "cast to another dtype"
                 said = f"The model is {what} after the wrap, at {place(move.site, wrap.site)}"
                 harm = "so its gradients are no longer reduced and the ranks drift apart. Do it before the wrap"
-                yield finding(SYMBOL, wrap.site, (said, harm, _moved_first(wrap.site, move)), [move.site])
+                details = (said, harm, _moved_first(wrap.site, move))
+                yield finding(SYMBOL, wrap.site, details, [(move.site, f"it is {what} here")])
             elif _ids_without_move(program, wrap, inner):
                 said = "device_ids is given, but the model was never moved from the CPU"
                 harm = "so the constructor raises. Move the model first"
-                yield finding(SYMBOL, wrap.site, (said, harm, _moved_first(wrap.site)), [])
+                yield finding(SYMBOL, wrap.site, (said, harm, _moved_first(wrap.site)))
 
 
 def _moved_first(wrap: Site, move: facts.Move | None = None) -> str:

@@ -10,7 +10,7 @@ from ddplint.engine.conditions import Case, Path, conjoin
 from ddplint.engine.questions import Program, may_be_one_file, may_be_plain, may_end_with
 from ddplint.engine.values import Obj, Site, Sym, Value
 from ddplint.findings import Finding
-from ddplint.rules.base import Rule, finding, place, wrapped_at
+from ddplint.rules.base import Other, Rule, finding, place, wrapped_at, wrapped_here
 from ddplint.rules.wording import argument, receiver, written
 
 SYMBOL = "ddp-wrapper-state-dict"
@@ -40,19 +40,19 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 where = wrapped_at(wrapper, state.site), place(save.site, state.site)
                 model = receiver(state.site, "model")
                 cure = _cure(model, state.how, state.site in unwrapped or may_be_plain(wrapper))
-                cure += _then_load(programs, save, model, state.site)
-                details = ("Keys", f"{what} of the wrapper", *where, cure)
-                yield finding(SYMBOL, state.site, details, [save.site, *([wrapper.site] if wrapper.site else [])])
+                also, loaded = _then_load(programs, save, model, state.site)
+                details = ("Keys", f"{what} of the wrapper", *where, cure + also)
+                others = [wrapped_here(wrapper), (save.site, "it is written here"), *loaded]
+                yield finding(SYMBOL, state.site, details, others)
             for wrapper, case in _wrappers(save.content, 3):
                 path = conjoin(conjoin(save.path, wrapper.path), (case,))
                 if path and not _unwrapped_out_of_sight(path, wrapper) and not _goes_back(program, programs, save):
                     where = wrapped_at(wrapper, save.site), place(save.site, save.site)
                     model = written(argument(save.site, 0), "model")
                     cure = _cure(model, "state_dict", may_be_plain(wrapper))
-                    cure += _then_load(programs, save, model, save.site)
-                    others = [wrapper.site] if wrapper.site else []
-                    details = ("The keys of what is saved", "the wrapper itself", *where, cure)
-                    yield finding(SYMBOL, save.site, details, others)
+                    also, loaded = _then_load(programs, save, model, save.site)
+                    details = ("The keys of what is saved", "the wrapper itself", *where, cure + also)
+                    yield finding(SYMBOL, save.site, details, [wrapped_here(wrapper), *loaded])
 
 
 def read_again(programs: Sequence[Program]) -> Iterator[Site]:
@@ -158,14 +158,14 @@ def _loads_into_wrapper(
                     yield other, load, source
 
 
-def _then_load(programs: Sequence[Program], save: facts.Save, model: str, seen_from: Site) -> str:
-    """What else is to be written, where the file is read into the wrapper again, which wants the prefix."""
+def _then_load(programs: Sequence[Program], save: facts.Save, model: str, seen_from: Site) -> tuple[str, list[Other]]:
+    """What else is to be written, where the file is read into the wrapper again, which wants the prefix, and where."""
     loads = [load for _, load, _ in _loads_into_wrapper(programs, save, _entries(save.content))]
     if not loads:
-        return ""
+        return "", []
     load = next((load for load in loads if receiver(load.site, "model") == model), loads[0])
     inner = _inner(receiver(load.site, "model"), plain_too=True)
-    return f", and load it into {inner} at {place(load.site, seen_from)}"
+    return f", and load it into {inner} at {place(load.site, seen_from)}", [(load.site, "it is loaded again here")]
 
 
 def _plain_twin(twin: facts.LoadInto, load: facts.LoadInto, source: facts.Load) -> bool:
