@@ -211,6 +211,11 @@ def test_a_window_of_a_script_begins_after_the_warm_up():
     }
 
 
+def test_a_script_without_a_loader_has_no_wait_to_show():
+    assert script.window(steps(25), size=1, rank=0, number=0).loaded
+    assert not script.window(steps(25, waited=None), size=1, rank=0, number=0).loaded
+
+
 def test_ranks_are_compared_over_the_steps_all_made():
     assert [len(taken) for taken in script.shared([steps(30), steps(25)], 2)] == [25, 25]
 
@@ -420,6 +425,7 @@ def test_a_script_that_cannot_be_measured(text: str, status: int, line: str, tmp
         (["--baseline=other.json"], "other.json: not a measurement saved by this version"),
         (["--baseline=part.json"], "part.json: a part of the saved measurement is missing"),
         (["--save=missing/base.json"], "missing: no such folder"),
+        (["--plot=."], ".: is a folder; name a file"),
         (["--script"], "--script needs a script"),
         (["--script", "missing.py"], "missing.py: no such file"),
         (["--causes", "--script", "broken.json"], "--causes changes the training"),

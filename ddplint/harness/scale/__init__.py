@@ -1,4 +1,17 @@
-"""Measure how throughput grows with the number of processes, and name the first cause where it falls short."""
+"""Measure how throughput grows with the number of processes, and name the first cause where it falls short.
+
+=============  =======================================================================================================
+``measuring``  the built-in training on several ranks, in windows; ``workload`` is that training, ``faults`` what it
+               costs and what can be put in, ``clock`` the time that passes without computing
+``script``     a script, launched for each size; ``timer`` notes its steps, inside it
+``windows``    what both measure, and the rows that are made of it; ``figures`` are medians and intervals
+``machine``    the cores, and what others use of them
+``verdict``    whether the rows allow a verdict, and which to look at
+``causes``     the first cause, by controlled changes
+``baseline``   a comparison with an earlier measurement
+``report``     the text and the JSON; ``plot`` the picture
+=============  =======================================================================================================
+"""
 
 from __future__ import annotations
 
@@ -21,6 +34,7 @@ _LAUNCHES = 3  # of a script at each size
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add this command's options to ``parser``."""
+    parser.usage = "%(prog)s [options] [--script SCRIPT [ARGUMENT ...]]"
     parser.add_argument(
         "--sizes",
         type=_sizes,
@@ -53,7 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--script",
         nargs=argparse.REMAINDER,
         metavar="SCRIPT",
-        help="measure this script for torchrun, with the arguments that follow, in place of the built-in training",
+        help="measure this script for torchrun and not the built-in training; all that follows is its own",
     )
 
 
@@ -86,6 +100,8 @@ def _check(options: argparse.Namespace, sizes: tuple[int, ...]) -> None:
     for path in (options.save, options.plot, options.json):
         if path is not None and not path.absolute().parent.is_dir():
             raise HarnessError(f"{path.parent}: no such folder")
+        if path is not None and path.is_dir():
+            raise HarnessError(f"{path}: is a folder; name a file")
 
 
 def _measure(options: argparse.Namespace, sizes: tuple[int, ...], cores: int) -> Report:

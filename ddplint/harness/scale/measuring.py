@@ -83,7 +83,7 @@ def _measure(costs: Costs, plan: Plan, shared: Shared, rank: int, nproc: int) ->
         for size, variant in plan.trials:
             dist.barrier()
             if rank == 0:
-                show.progress(f"round {number + 1} of {plan.rounds}: {size} ranks, {variant}")
+                show.progress(f"round {number + 1} of {plan.rounds}: {size} of {nproc} ranks, {variant}")
             mine = trainers.get(size)
             if number == 0:
                 wanted = torch.zeros(1, dtype=torch.long)

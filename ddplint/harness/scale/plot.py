@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from html import escape
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 from ddplint.harness.scale.faults import SIM
 from ddplint.harness.scale.windows import BACKWARD, DATA, FORWARD, OPTIMIZER, REST

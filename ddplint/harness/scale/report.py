@@ -70,7 +70,7 @@ def show_report(report: Report) -> None:
                 f"{row.size * alone:.1f}",
                 f"{row.efficiency.value:.1%}",
                 f"{low:.1f} to {high:.1f}" if row.size > 1 else "",
-                f"{row.data_share.value:.1%}",
+                f"{row.data_share.value:.1%}" if row.loaded else "not seen",
                 "<- look here" if row is look else "",
             )
         )
@@ -84,7 +84,10 @@ def heading(report: Report) -> str:
         steps = "from the sixth optimizer step to the last, with all that lies between"
         return f"{report.script[0]}, each size launched in turn, {_threads(report)}; {steps}."
     if report.device == SIM:
-        return "Simulated device, its time passes by a clock: tests the measuring, says nothing about this machine."
+        return (
+            "A simulated device, whose time passes by a clock: "
+            "it tests the measuring and says nothing about this machine."
+        )
     return f"The built-in training on this machine's CPU, {report.cores} cores, {_threads(report)}."
 
 

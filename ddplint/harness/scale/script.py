@@ -14,7 +14,6 @@ from ddplint.harness import launch, show
 from ddplint.harness.scale.timer import TIMES
 from ddplint.harness.scale.windows import DATA, FORWARD, REST, WARM_UP, Window
 from ddplint.harness.statuses import HarnessError, Status
-from ddplint.harness.watch.spawning import spawns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +35,8 @@ class Step:
 
 def check(script: Sequence[str]) -> None:
     """Raise ``HarnessError`` where ``script``, a path and arguments, cannot be measured."""
+    from ddplint.harness.watch.spawning import spawns  # which loads the linter
+
     if not script:
         raise HarnessError("--script needs a script: --script train.py --epochs 3")
     if not os.path.isfile(script[0]) or not os.access(script[0], os.R_OK):
@@ -115,6 +116,7 @@ def window(steps: Sequence[Step], size: int, rank: int, number: int) -> Window:
         seconds=seconds,
         cpu=steady[-1].cpu - start.cpu,
         phases={DATA: waited, FORWARD: forward, REST: max(0.0, seconds - waited - forward)},
+        loaded=any(step.waited is not None for step in steady),
     )
 
 

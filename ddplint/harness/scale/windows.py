@@ -28,7 +28,7 @@ class Window:
 
     ``size`` is the number of ranks that took part, ``variant`` what was changed, ``number`` tells apart the windows of
     one size and variant. ``seconds`` is the wall time, ``cpu`` the process's time on a processor, ``phases`` the
-    seconds of each part of a step, summed over ``steps``.
+    seconds of each part of a step, summed over ``steps``, ``loaded`` whether a loader was seen in them.
     """
 
     size: int
@@ -40,6 +40,7 @@ class Window:
     cpu: float
     phases: dict[str, float]
     variant: str = AS_IS
+    loaded: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Row:
 
     ``throughput`` is in samples per second, ``efficiency`` is the share of ``size`` times the throughput of one,
     ``data_share`` the share of a step spent waiting for data, ``phases`` the milliseconds of a step's parts (means over
-    the ranks), ``spread`` the coefficient of variation over the windows, ``cpu_share`` processor over wall time.
+    the ranks), ``spread`` the coefficient of variation over the windows, ``cpu_share`` processor over wall time,
+    ``batch`` the samples a process takes in a step, ``loaded`` whether a loader was seen that could be waited for.
     """
 
     size: int
@@ -59,6 +61,7 @@ class Row:
     spread: float
     cpu_share: float
     batch: float
+    loaded: bool = True
 
 
 def choose(windows: Sequence[Window], size: int, variant: str = AS_IS) -> list[list[Window]]:
@@ -115,4 +118,5 @@ def _row(windows: Sequence[Window], size: int) -> Row:
         spread=variation(measured),
         cpu_share=sum(window.cpu for window in every) / sum(window.seconds for window in every),
         batch=sum(window.samples for window in every) / steps,
+        loaded=any(window.loaded for window in every),
     )
