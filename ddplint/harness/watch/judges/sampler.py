@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from ddplint.harness.watch import orders
 from ddplint.harness.watch.observed import place_of, sites
 from ddplint.harness.watch.passes import Pass, by_loader, forward_rows, hashable, training_passes
 from ddplint.harness.watch.verdict import State, Verdict, listed, summed_up
@@ -13,19 +13,14 @@ from ddplint.harness.watch.verdict import State, Verdict, listed, summed_up
 if TYPE_CHECKING:
     from ddplint.harness.watch.events import Event
     from ddplint.harness.watch.observed import Place, Rank, Run
+    from ddplint.harness.watch.orders import Orders
     from ddplint.harness.watch.passes import Row
     from ddplint.harness.watch.source import Source
 
 RULE = "ddp-missing-distributed-sampler"
 
-_FEW = 0.1  # of a pass: less may be a custom sampler's own padding
-_ALIKE = 0.9  # of the positions: what is left may be a rank's extra draws from its generator
 _MOST = 0.75  # of the rows that were read; of two ranks, each would be given half
-_VARIED = 4  # so many different rows tell one data set from another
 _CURE = "Give the DataLoader sampler=DistributedSampler(dataset) in place of shuffle"
-
-Orders = dict[int, list["Row"]]
-"""What each rank read, in order."""
 
 
 def judge(run: Run, _source: Source) -> list[Verdict]:
@@ -51,13 +46,10 @@ def judge(run: Run, _source: Source) -> list[Verdict]:
 def _matched(run: Run, passes: dict[int, list[Pass]]) -> list[tuple[Event, dict[int, list[Pass]]]]:
     """The training loaders that correspond to each other on the ranks, with their passes by rank."""
     found: dict[Place, tuple[Event, dict[int, list[Pass]]]] = {}
-    unmatched: dict[int, list[list[Pass]]] = defaultdict(list)
     for rank in run.ranks:
         for loader, some in by_loader(passes[rank.number]).items():
             place = rank.place("loader", loader)
-            if place is None:
-                unmatched[rank.number].append(some)
-            else:
+            if place is not None:
                 found.setdefault(place, (rank.made("loader")[loader], {}))[1][rank.number] = some
     return _partnered(list(found.values()), run.world)
 
@@ -98,52 +90,47 @@ def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
     rows: Orders = {rank: order for rank, one in by_rank.items() if (order := one.rows())}
     indices: Orders = {rank: order for rank, one in by_rank.items() if (order := one.indices())}
     has_rows, has_indices = len(rows) == len(by_rank), len(indices) == len(by_rank)
-    if has_indices and not _overlaps(indices) and (varies or not has_rows or not _overlaps(rows)):
+    if has_indices and not orders.overlap(indices) and (varies or not has_rows or not orders.overlap(rows)):
         return _clean(made, indices)
     if varies or not has_rows:
         reason = "its rows differ each time they are read" if varies else "its rows could not be told apart"
         text = f"what the ranks read from the DataLoader of {place_of(made)} cannot be compared: {reason}"
-        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(indices or rows))
-    if not _overlaps(rows) and not _is_monotonous(rows):
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), orders.numbers(indices or rows))
+    if not orders.overlap(rows) and not orders.tell_little(rows):
         return _clean(made, rows)
-    if _repeat(rows, indices if has_indices else None):
-        if has_indices and not _overlaps(indices):
+    if orders.are_ambiguous(rows, indices if has_indices else None):
+        if has_indices and not orders.overlap(indices):
             return _clean(made, indices)
-        if _is_monotonous(rows) or not has_indices or not _agree(rows, indices):
+        if orders.tell_little(rows) or not has_indices or not orders.agree(rows, indices):
             text = f"the DataLoader of {place_of(made)} gave too many equal rows to tell which sample each of them is"
-            return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+            return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), orders.numbers(rows))
     if (shares := _shared_out_later(made, by_rank, rows)) is not None:
         return shares
-    alike = _alike(rows)
-    if not alike and _draws_again(indices if has_indices else rows):
-        return _clean(made, rows)
+    alike = orders.are_alike(rows)
+    if not alike and orders.repeat(indices if has_indices else rows):
+        text = f"the ranks drew from the DataLoader of {place_of(made)} with repetition, each its own samples"
+        return Verdict(RULE, State.CLEAN, text, sites(made), tuple(sorted(rows)), orders.numbers(rows))
     if not alike and not all(one.complete for one in by_rank.values()) and not _is_torch(made.get("sampler_cls")):
         text = f"the DataLoader of {place_of(made)} was left before its end, and its sampler draws in a way of its own"
-        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), orders.numbers(rows))
     return _found(made, rows, alike)
 
 
 def _shared_out_later(made: Event, by_rank: dict[int, Pass], rows: Orders) -> Verdict | None:
     """The verdict where the ranks read the same samples, and the loop gave each rank's model its share of them."""
     given: Orders = {rank: order for rank, one in by_rank.items() if (order := one.given_rows())}
-    if len(given) < len(by_rank) or _overlaps(given):
+    if len(given) < len(by_rank) or orders.overlap(given):
         return None
-    if all(_consists_of(given[rank], one.inputs() or []) for rank, one in by_rank.items()):
+    if all(orders.consists_of(given[rank], one.inputs() or []) for rank, one in by_rank.items()):
         return _clean(made, given)
     if any(len(given[rank]) < _MOST * len(rows[rank]) for rank in rows):
         text = f"not all of what the ranks read from the DataLoader of {place_of(made)} was given to the model"
-        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), _numbers(rows))
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), orders.numbers(rows))
     return None  # what was read was changed on its way, as by noise or augmentation
 
 
-def _consists_of(given: list[Row], read: list[Row]) -> bool:
-    known = set(read)
-    return sum(row in known for row in given) >= _ALIKE * len(given)
-
-
 def _found(made: Event, rows: Orders, alike: bool) -> Verdict:
-    numbers = _numbers(rows)
-    shared, most = numbers["shared"], max(len(set(order)) for order in rows.values())
+    shared, most = orders.shared(rows), max(len(set(order)) for order in rows.values())
     what = "the same batches in the same order" if alike else "the same samples"
     cure = _CURE
     if made.get("iterable"):
@@ -154,73 +141,14 @@ def _found(made: Event, rows: Orders, alike: bool) -> Verdict:
         f"The ranks do not share the samples of this DataLoader out: in one pass {shared} of {most} samples were read "
         f"by more than one of the ranks {listed(sorted(rows))}, {what}, so the added processes repeat work. {cure}."
     )
-    return Verdict(RULE, State.FOUND, text, sites(made), tuple(sorted(rows)), {**numbers, "same_order": alike})
+    return Verdict(
+        RULE, State.FOUND, text, sites(made), tuple(sorted(rows)), {**orders.numbers(rows), "same_order": alike}
+    )
 
 
-def _clean(made: Event, orders: Orders) -> Verdict:
-    numbers = _numbers(orders)
+def _clean(made: Event, read: Orders) -> Verdict:
     text = f"the ranks read different samples from the DataLoader of {place_of(made)}"
-    return Verdict(RULE, State.CLEAN, text, sites(made), tuple(sorted(orders)), numbers)
-
-
-def _numbers(orders: Orders) -> dict[str, object]:
-    """How many samples each rank read in the pass, and how many were read by more than one."""
-    return {
-        "samples": {str(rank): len(set(order)) for rank, order in sorted(orders.items())},
-        "shared": _shared(orders),
-    }
-
-
-def _shared(orders: Orders) -> int:
-    counts = Counter(chain.from_iterable(set(order) for order in orders.values()))
-    return sum(count > 1 for count in counts.values())
-
-
-def _overlaps(orders: Orders) -> bool:
-    """Whether more is shared than what fills up the last, uneven share."""
-    shared, least = _shared(orders), min(len(set(order)) for order in orders.values())
-    return shared >= len(orders) and shared > _FEW * least
-
-
-def _is_monotonous(rows: Orders) -> bool:
-    """Whether there are so few different rows that ranks with samples of their own would share some."""
-    return _shared(rows) > 0 and len(set(chain.from_iterable(rows.values()))) < _VARIED
-
-
-def _repeat(rows: Orders, indices: Orders | None) -> bool:
-    """Whether equal rows may be different samples."""
-    if _is_monotonous(rows):
-        return True
-    if indices is not None:
-        # Equal rows are to be expected where equal indices were drawn.
-        return any(len(set(rows[rank])) < _ALIKE * len(set(indices[rank])) for rank in rows)
-    return any(len(set(order)) < _ALIKE * len(order) for order in rows.values()) and not _alike(rows)
-
-
-def _agree(rows: Orders, indices: Orders) -> bool:
-    """Whether equal indices gave equal rows on all ranks."""
-    known: dict[Row, Row] = {}
-    for rank, order in rows.items():
-        for index, row in zip(indices[rank], order, strict=False):
-            if known.setdefault(index, row) != row:
-                return False
-    return True
-
-
-def _alike(rows: Orders) -> bool:
-    """Whether the ranks read the same rows in the same order."""
-    first, *others = rows.values()
-    least = min(map(len, rows.values()))
-    return all(sum(map(_equal, first, other)) >= _ALIKE * least for other in others)
-
-
-def _equal(left: Row, right: Row) -> bool:
-    return bool(left == right)
-
-
-def _draws_again(orders: Orders) -> bool:
-    """Whether samples come more than once in one pass: drawn with replacement, or without end."""
-    return all(len(set(order)) < _ALIKE * len(order) for order in orders.values())
+    return Verdict(RULE, State.CLEAN, text, sites(made), tuple(sorted(read)), orders.numbers(read))
 
 
 def _is_torch(cls: object) -> bool:
@@ -236,20 +164,22 @@ def _judge_inputs(run: Run) -> list[Verdict]:
         return [Verdict(RULE, State.CANNOT_JUDGE, "no DataLoader was seen, and no rows of the model's inputs either")]
     rows: Orders = {rank: hashable(chain.from_iterable(some)) for rank, some in inputs.items()}
     ranks = tuple(sorted(rows))
-    if not _overlaps(rows):
+    if not orders.overlap(rows):
         return [
-            Verdict(RULE, State.CLEAN, "the models of the ranks were given different rows", (), ranks, _numbers(rows))
+            Verdict(
+                RULE, State.CLEAN, "the models of the ranks were given different rows", (), ranks, orders.numbers(rows)
+            )
         ]
     stack = _input_sites(run.ranks[0])
     steps = min(len({str(batch) for batch in some}) for some in inputs.values())
-    if steps < 2 or len(set(chain.from_iterable(rows.values()))) < 2 * _VARIED or not _alike(rows):
+    if steps < 2 or orders.variety(rows) < 2 * orders.VARIED or not orders.are_alike(rows):
         text = "no DataLoader was seen, and the rows given to the model do not tell whose they are"
-        return [Verdict(RULE, State.CANNOT_JUDGE, text, stack, ranks, _numbers(rows))]
+        return [Verdict(RULE, State.CANNOT_JUDGE, text, stack, ranks, orders.numbers(rows))]
     text = (
         "Each rank's model is given the same rows in every step, so the added processes repeat work. "
         "Give each rank its share, for instance rows[rank::world_size]."
     )
-    return [Verdict(RULE, State.FOUND, text, stack, ranks, {**_numbers(rows), "same_order": True})]
+    return [Verdict(RULE, State.FOUND, text, stack, ranks, {**orders.numbers(rows), "same_order": True})]
 
 
 def _input_sites(rank: Rank) -> tuple[str, ...]:
