@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Windows of one launch differ by less than launches do: the difference of medians of equal programs, over five runs.
 _SLACK = 0.03
+_FIGURES = ("throughput", "efficiency", "data_share")
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,12 @@ def read(path: Path) -> Baseline:
         raise HarnessError(f"{path}: not a measurement saved by this version ({SCHEMA})")
     try:
         facts = {name: document[name] for name in ("device", "script", "cores", "sizes")}
-        figures = {
-            row["size"]: Figures(*(Interval(**row[name]) for name in ("throughput", "efficiency", "data_share")))
-            for row in document["rows"]
-        }
+        figures = {row["size"]: Figures(*(_interval(row[name]) for name in _FIGURES)) for row in document["rows"]}
         refused, torch = document["refused"], document["torch"]
-    except (KeyError, TypeError) as error:
-        raise HarnessError(f"{path}: a part of the saved measurement is missing") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise HarnessError(f"{path}: a part of the saved measurement is missing or is no figure") from error
+    if list(figures) != facts["sizes"]:
+        raise HarnessError(f"{path}: the saved measurement has other rows than sizes")
     if refused:
         raise HarnessError(f"{path}: no verdict was given on that measurement, so nothing is compared with it")
     return Baseline(str(path), facts, torch, figures)
@@ -90,6 +90,10 @@ def drops(baseline: Baseline, rows: Sequence[Row]) -> list[str]:
                 f"data wait at {row.size} rose from {before.data_share.value:.1%} to {row.data_share.value:.1%}"
             )
     return found
+
+
+def _interval(saved: dict[str, Any]) -> Interval:
+    return Interval(*(float(saved[end]) for end in ("value", "low", "high")))
 
 
 def _below(one: Interval, other: Interval, slack: float) -> bool:

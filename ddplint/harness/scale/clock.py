@@ -32,12 +32,14 @@ class Shared:
 class Clock:
     """The simulated time of ``rank`` among ``size``; ``slack`` is in seconds.
 
-    ``until`` is when, by ``time.monotonic()``, the last activity ended.
+    ``until`` is when, by ``time.monotonic()``, the last activity ended; ``lost`` are the seconds by which the process
+    was late beyond the slack, in all.
     """
 
     def __init__(self, shared: Shared, rank: int, size: int, slack: float) -> None:
         self._shared, self._rank, self._size, self._slack = shared, rank, size, slack
         self.until = 0.0
+        self.lost = 0.0
         self._meetings = 0
 
     def resume(self) -> None:
@@ -76,7 +78,11 @@ class Clock:
         self.until = max(times[: self._size])
 
     def _start(self) -> float:
-        return max(self.until, time.monotonic() - self._slack)
+        late = time.monotonic() - self._slack - self.until
+        if late > 0:
+            self.lost += late
+            self.until += late
+        return self.until
 
     def _sleep(self) -> None:
         remaining = self.until - time.monotonic()

@@ -26,13 +26,24 @@ class Costs:
     shared: bool = False  # whether the ranks decode one at a time
     step: float = 0.0  # of a step, whatever its batch
     sample: float = 0.0  # of each sample of it
+    update: float = 0.0  # of the optimizer's step
     bucket: float = 0.0  # of the reduction of a gradient bucket among several ranks
     lag: float = 0.0  # of a step, on the last rank of all alone
 
 
 _DEVICES = {
     CPU: Costs(batch=128, width=512),
-    SIM: Costs(batch=12, width=8, simulated=True, slack=0.25, decode=0.0002, step=0.008, sample=0.002, bucket=0.001),
+    SIM: Costs(
+        batch=12,
+        width=8,
+        simulated=True,
+        slack=0.25,
+        decode=0.0002,
+        step=0.008,
+        sample=0.002,
+        update=0.001,
+        bucket=0.001,
+    ),
 }
 
 

@@ -118,12 +118,21 @@ def _window(trainer: Trainer, variant: str, steps: int, place: tuple[int, int, i
     for _ in range(_SETTLE):
         step()
     size, rank, number = place
-    processor, started = time.process_time(), trainer.now()
+    processor, started, lost = time.process_time(), trainer.now(), trainer.clock.lost
     phases = [sum(parts) for parts in zip(*(step() for _ in range(steps)), strict=True)]
     seconds, processor = trainer.now() - started, time.process_time() - processor
-    samples = steps * _batch(trainer, variant)
-    named = dict(zip(PHASES, phases, strict=True))
-    return Window(size, rank, number, steps, samples, seconds, processor, named, variant)
+    return Window(
+        size=size,
+        rank=rank,
+        number=number,
+        steps=steps,
+        samples=steps * _batch(trainer, variant),
+        seconds=seconds,
+        cpu=processor,
+        phases=dict(zip(PHASES, phases, strict=True)),
+        variant=variant,
+        lost=trainer.clock.lost - lost if trainer.costs.simulated else 0.0,
+    )
 
 
 def _stepper(trainer: Trainer, variant: str) -> partial[list[float]]:

@@ -13,6 +13,7 @@ GOOD = 0.9  # an efficiency from which on there is nothing to look at
 _SPREAD = 0.1
 _WIDTH = 0.1
 _STARVED = 0.9
+_LOST = 0.05
 _SPARE = 0.25  # cores; the machine's own upkeep, and ours
 _WAITS = 0.2
 
@@ -33,6 +34,10 @@ def refusals(rows: Sequence[Row], *, cores: int | None, others: float, computes:
         if computes and rows[0].cpu_share < _STARVED:
             reasons.append(f"one process alone got a core for only {rows[0].cpu_share:.0%} of the time it needed one")
     for row in rows:
+        if row.lost_share > _LOST:
+            reasons.append(
+                f"it was too busy to simulate {row.size} devices: they stood still {row.lost_share:.0%} of a window"
+            )
         if row.spread > _SPREAD:
             reasons.append(f"samples/s of {row.size} varied by {row.spread:.0%} from window to window")
         if row.efficiency.width > _WIDTH:

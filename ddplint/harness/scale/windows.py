@@ -29,6 +29,7 @@ class Window:
     ``size`` is the number of ranks that took part, ``variant`` what was changed, ``number`` tells apart the windows of
     one size and variant. ``seconds`` is the wall time, ``cpu`` the process's time on a processor, ``phases`` the
     seconds of each part of a step, summed over ``steps``, ``loaded`` whether a loader was seen in them.
+    ``lost`` are the seconds by which a simulated device waited for a process that got no processor.
     """
 
     size: int
@@ -41,6 +42,7 @@ class Window:
     phases: dict[str, float]
     variant: str = AS_IS
     loaded: bool = True
+    lost: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Row:
     ``throughput`` is in samples per second, ``efficiency`` is the share of ``size`` times the throughput of one,
     ``data_share`` the share of a step spent waiting for data, ``phases`` the milliseconds of a step's parts (means over
     the ranks), ``spread`` the coefficient of variation over the windows, ``cpu_share`` processor over wall time,
-    ``batch`` the samples a process takes in a step, ``loaded`` whether a loader was seen that could be waited for.
+    ``batch`` the samples a process takes in a step, ``loaded`` whether a loader was seen that could be waited for,
+    ``lost_share`` the share of the time that simulated devices lost to a busy machine.
     """
 
     size: int
@@ -62,6 +65,7 @@ class Row:
     cpu_share: float
     batch: float
     loaded: bool = True
+    lost_share: float = 0.0
 
 
 def choose(windows: Sequence[Window], size: int, variant: str = AS_IS) -> list[list[Window]]:
@@ -119,4 +123,5 @@ def _row(windows: Sequence[Window], size: int) -> Row:
         cpu_share=sum(window.cpu for window in every) / sum(window.seconds for window in every),
         batch=sum(window.samples for window in every) / steps,
         loaded=any(window.loaded for window in every),
+        lost_share=max(window.lost / window.seconds for window in every),
     )

@@ -73,7 +73,7 @@ class Trainer:
         self.kept: torch.Tensor | None = None
 
     def now(self) -> float:
-        """The time in seconds at which the device ended its last work, as its own clock has it."""
+        """The time in seconds; simulated, that at which the device ended its last work."""
         return self.clock.until if self.costs.simulated else time.monotonic()
 
     def step(self, batch: int, *, cached: bool = False, sync: bool = True) -> list[float]:
@@ -81,17 +81,18 @@ class Trainer:
 
         ``cached`` trains on one kept batch, ``sync`` off leaves the gradients of each rank to itself.
         """
-        marks = [time.monotonic()]
+        marks = [self.now()]
         inputs = self._load_kept(batch) if cached else self._load(batch)
-        marks.append(time.monotonic())
+        marks.append(self.now())
         with nullcontext() if sync else self.model.no_sync():
             loss = self.model(inputs).square().mean()
-            marks.append(time.monotonic())
+            marks.append(self.now())
             loss.backward()
-        marks.append(time.monotonic())
+        marks.append(self.now())
         self.optimizer.step()
+        self.clock.spend(self.costs.update)
         self.optimizer.zero_grad()
-        marks.append(time.monotonic())
+        marks.append(self.now())
         return [after - before for before, after in pairwise(marks)]
 
     def _load(self, batch: int) -> torch.Tensor:
