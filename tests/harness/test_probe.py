@@ -168,6 +168,16 @@ def train_otherwise(rank):
     for model in (whole, inside):
         for _ in range(2):
             model(x).sum().backward()  # compiled
+    outer = DDP(Halved(1))
+
+    @torch.compile(backend="eager")
+    def step(x):
+        outer(x).sum().backward()  # compiled-step
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.compile's own, of a tensor's grad
+        for _ in range(2):
+            step(x)
     again = copy.deepcopy(sharded)
     again(x).sum().backward()
     return whole
@@ -463,12 +473,11 @@ def test_a_hook_of_the_programs_own_is_kept_and_counted(training: Observed) -> N
     assert len(training.of("sync", model=hook["model"])) == len(training.of("forward", model=hook["model"]))
 
 
-def test_compiled_models_are_observed(training: Observed) -> None:
-    forwards = Counter(
-        event["model"] for event in training.of("forward") if event["sites"][0] == training.at("compiled")
-    )
-    assert list(forwards.values()) == [2, 2]
-    assert [len(training.of("sync", model=model)) for model in forwards] == [2, 2]
+def test_compiled_models_and_steps_are_observed(training: Observed) -> None:
+    lines = (training.at("compiled"), training.at("compiled-step"))
+    forwards = Counter(event["model"] for event in training.of("forward") if event["sites"][0] in lines)
+    assert list(forwards.values()) == [2, 2, 2]
+    assert [len(training.of("sync", model=model)) for model in forwards] == [2, 2, 2]
 
 
 def test_moves_are_told_with_the_accumulators_they_cost(training: Observed) -> None:

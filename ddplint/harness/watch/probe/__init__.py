@@ -62,6 +62,7 @@ def arm() -> None:
 def _observe(torch: ModuleType) -> None:
     """Patch ``torch``, which has just been imported."""
     writing.begin(os.environ[events.EVENTS])
+    patching.begin(torch)
     sites.leave_out(os.path.dirname(str(torch.__file__)))
     fake = os.environ.get(events.FAKE_CUDA) == "1"
     if fake:

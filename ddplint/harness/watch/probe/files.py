@@ -27,6 +27,7 @@ def observe(_torch: ModuleType) -> None:
     global _own_folders  # noqa: PLW0603
     own = (os.environ.get(name) for name in (events.EVENTS, guard.FOLDER))
     _own_folders = tuple(os.path.realpath(folder) for folder in own if folder)
+    patching.leave(_hear)
     sys.addaudithook(_hear)
 
 
@@ -49,7 +50,7 @@ def result(path: Any) -> str | None:
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     action = _ACTIONS.get(event)
-    if action is not None and not patching.is_own_work():
+    if action is not None:
         action(*arguments)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ddplint.harness.watch.probe import sites, writing
+from ddplint.harness.watch.probe import patching, sites, writing
 from ddplint.harness.watch.probe.patching import around, quiet
 
 if TYPE_CHECKING:
@@ -25,11 +25,16 @@ class _Counter:
     def __init__(self, wrapper: Any) -> None:
         self.wrapper = wrapper
         self.number: int | None = None  # while the wrapper is being made
-        self.theirs: Callable[[Any], Any] | None = None
+        self.hook: Callable[[Any, Any], Any] | None = None  # the program's
+        self.state: object = None
+
+    def stand_before(self, hook: Callable[[Any, Any], Any], state: object) -> None:
+        """Let the program's ``hook`` reduce, which gets its ``state``."""
+        self.hook, self.state = hook, state
 
     def reduce(self, _state: object, bucket: Any) -> Any:
         """Reduce ``bucket`` and count it where it is the last one of its backward."""
-        future = self.theirs(bucket) if self.theirs is not None else _average(self.wrapper, bucket)
+        future = _average(self.wrapper, bucket) if self.hook is None else self.hook(self.state, bucket)
         if bucket.is_last():
             _reduced(self.number)
         return future
@@ -45,6 +50,7 @@ def observe(torch: ModuleType) -> None:
     global _torch  # noqa: PLW0603
     _torch = torch
     wrapper = torch.nn.parallel.DistributedDataParallel
+    patching.leave(_Counter.reduce)
     around(wrapper, "register_comm_hook", _register)
     around(wrapper, "_register_builtin_comm_hook", _register_builtin)
 
@@ -63,6 +69,7 @@ def _counter_of(wrapper: Any) -> _Counter:
     return counter
 
 
+@patching.uncompiled
 def _average(wrapper: Any, bucket: Any) -> Any:
     """Average ``bucket``'s gradients over the ranks, to the last bit as the wrapper does by itself.
 
@@ -87,7 +94,7 @@ def _register(original: Callable[..., None], wrapper: Any, state: object, hook: 
         return
     wrapper._check_comm_hook(hook)  # noqa: SLF001
     wrapper._comm_hooks.append((hook, state))  # noqa: SLF001
-    counter.theirs = lambda bucket: hook(state, bucket)
+    counter.stand_before(hook, state)
     _registered(counter)
 
 
@@ -100,7 +107,7 @@ def _register_builtin(original: Callable[..., None], wrapper: Any, comm_hook_typ
 
     half = comm_hook_type == _torch.distributed.BuiltinCommHookType.FP16_COMPRESS
     hook = default_hooks.fp16_compress_hook if half else default_hooks.allreduce_hook
-    counter.theirs = lambda bucket: hook(wrapper.process_group, bucket)
+    counter.stand_before(hook, wrapper.process_group)
     _registered(counter)
 
 
@@ -108,7 +115,7 @@ def _register_builtin(original: Callable[..., None], wrapper: Any, comm_hook_typ
 def _free_counter(wrapper: Any) -> _Counter | None:
     """The counter of ``wrapper`` unless it stands in front of a hook already."""
     counter = _counter_of(wrapper)
-    return counter if counter.theirs is None else None
+    return counter if counter.hook is None else None
 
 
 @quiet

@@ -52,6 +52,9 @@ class _Acting(Loader):
         self._loader = loader
         self._name = name
 
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._loader, name)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
 

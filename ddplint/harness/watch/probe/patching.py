@@ -21,6 +21,20 @@ _faults: set[str] = set()
 _local = threading.local()
 
 
+def _no_compiler(_compiler: object) -> None:
+    """What sets the compiler of this thread's frames where torch has none."""
+
+
+_set_compiler: Callable[[Any], Any] = _no_compiler
+
+
+def begin(torch: ModuleType) -> None:
+    """``torch`` is there, to be patched."""
+    global _set_compiler  # noqa: PLW0603
+    frames = getattr(torch._C, "_dynamo", None)  # noqa: SLF001
+    _set_compiler = getattr(getattr(frames, "eval_frame", None), "set_eval_frame", _no_compiler)
+
+
 def missing() -> list[str]:
     """The names of what could not be patched."""
     return list(_missing)
@@ -68,23 +82,40 @@ def quiet(observer: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(observer)
     def observe(*arguments: Any, **keywords: Any) -> Any:
-        if is_own_work():
-            return None
+        return _work(name, observer, arguments, keywords)
+
+    return uncompiled(observe)
+
+
+def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, with all that it calls, out of the sight of ``torch.compile``."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        compiler = _set_compiler(None)  # first: what is called before may be compiled, or refused
         try:
-            with _own_work():
-                return observer(*arguments, **keywords)
-        except Exception as error:  # noqa: BLE001  # nothing of the probe's reaches the program
-            with contextlib.suppress(Exception):  # Python may be ending
-                fault(name, error)
-            return None
+            return function(*arguments, **keywords)
+        finally:
+            _set_compiler(compiler)
 
-    leave(observe)
-    return observe
+    leave(run)
+    return run
 
 
-def is_own_work() -> bool:
-    """Whether this thread does the probe's own work and not the program's."""
-    return getattr(_local, "busy", False)
+def _work(name: str, observer: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    if getattr(_local, "busy", False):
+        return None
+    torch: Any = sys.modules["torch"]
+    _local.busy = True
+    try:
+        with torch._C.DisableTorchFunction():  # noqa: SLF001
+            return observer(*arguments, **keywords)
+    except Exception as error:  # noqa: BLE001  # nothing of the probe's reaches the program
+        with contextlib.suppress(Exception):  # Python may be ending
+            fault(name, error)
+        return None
+    finally:
+        _local.busy = False
 
 
 def fault(where: str, error: Exception) -> None:
@@ -125,28 +156,3 @@ def inside(name: str) -> Iterator[None]:
 def is_inside(name: str) -> bool:
     """Whether this thread is inside the operation ``name``."""
     return name in _local.__dict__.get("names", ())
-
-
-@contextlib.contextmanager
-def _own_work() -> Iterator[None]:
-    torch: Any = sys.modules["torch"]
-    _local.busy = True
-    try:
-        with _uncompiled(torch), torch._C.DisableTorchFunction():  # noqa: SLF001
-            yield
-    finally:
-        _local.busy = False
-
-
-@contextlib.contextmanager
-def _uncompiled(torch: Any) -> Iterator[None]:
-    """Keep ``torch.compile`` out of this thread."""
-    frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)  # noqa: SLF001
-    if frames is None:
-        yield
-        return
-    compiler = frames.set_eval_frame(None)
-    try:
-        yield
-    finally:
-        frames.set_eval_frame(compiler)
