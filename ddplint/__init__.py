@@ -13,8 +13,11 @@ __version__ = "0.1.0"
 
 
 def register(linter: PyLinter) -> None:
-    """Add ddplint's checker to ``linter``; pylint calls this when it loads the plugin."""
+    """Add ddplint's checker and formats to ``linter``; pylint calls this when it loads the plugin."""
     # Imported here: the command must be able to end before pylint is imported.
     from ddplint.checker import DdpChecker
+    from ddplint.reporters import REPORTERS
 
     linter.register_checker(DdpChecker(linter))
+    for reporter in REPORTERS:
+        linter.register_reporter(reporter)

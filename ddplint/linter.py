@@ -164,7 +164,7 @@ class DdpLinter(PyLinter):
         if self._has_something_to_say(item.filepath):
             self._visit(item, check_module, None)
         else:
-            self.stats.init_single_module(item.filepath)
+            self.set_current_module(item.filepath, item.filepath)
         self.stats.modules_names.add(item.filepath)
 
     def _visit(self, item: FileItem, check_module: CheckModule, text: str | None) -> None:

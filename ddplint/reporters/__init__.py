@@ -1,0 +1,12 @@
+"""The output formats that ddplint adds to pylint's, or mends."""
+
+from __future__ import annotations
+
+from ddplint.reporters.github import GithubReporter
+from ddplint.reporters.gitlab import GitlabReporter
+from ddplint.reporters.junit import JunitReporter
+from ddplint.reporters.sarif import SarifReporter
+
+REPORTERS = (GithubReporter, GitlabReporter, JunitReporter, SarifReporter)
+
+__all__ = ["REPORTERS"]
