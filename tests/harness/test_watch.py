@@ -131,17 +131,14 @@ def test_a_script_that_spawns_its_ranks_is_started_plainly(tmp_path: Path) -> No
     assert ("spawn.py", 16, "ddp-unguarded-save") in found(content)
 
 
-def test_a_hang_ends_with_each_rank_s_place_and_what_was_found(tmp_path: Path) -> None:
-    text = ALL_WRONG.replace(
-        'print("the', "if dist.get_rank() == 0:\n    dist.barrier()\nimport time\ntime.sleep(900)\n#"
-    )
+def test_a_hang_ends_with_each_rank_s_place(tmp_path: Path) -> None:
+    text = "import os, time\n\ndef wait():\n    time.sleep(900)\n\nif os.environ['RANK'] == '0':\n    wait()\nwait()\n"
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    process = watch(tmp_path, "--timeout=25", "--", "train.py")
+    process = watch(tmp_path, "--timeout=16", "--", "train.py")
     assert process.returncode == 3, process.stderr
-    assert "The script did not end in 25 seconds." in process.stdout
-    assert f"rank 0 stood at train.py:{line_of('dist.barrier', text)} in <module>" in process.stdout
-    assert f"rank 1 stood at train.py:{line_of('time.sleep', text)} in <module>" in process.stdout
-    assert f"train.py:{line_of('whole = ', text)}: ddp-missing-distributed-sampler: found" in process.stdout
+    assert "The script did not end in 16 seconds." in process.stdout
+    assert "rank 0 stood at train.py:4 in wait, called from train.py:7 in <module>" in process.stdout
+    assert "rank 1 stood at train.py:4 in wait, called from train.py:8 in <module>" in process.stdout
 
 
 def test_a_crash_shows_the_first_real_error_and_what_was_found(tmp_path: Path) -> None:
