@@ -42,7 +42,8 @@ first stepping), so that the same object has the same number on every rank that 
 ``backward``    a backward of a loss ended: ``sites``
 ``sync``        the gradients of a wrapper were reduced, once for all buckets: ``model``
 ``no_sync``     entered: ``model``, ``taken`` (like ``sites``: where the method was taken from the wrapper, which is
-                elsewhere when the bound method is stored), ``sites`` (of entering); ``no_sync_end``: ``model``
+                elsewhere when the bound method is stored; in a context manager of the program's, where that one is
+                entered), ``sites`` (of entering); ``no_sync_end``: ``model``
 ``step``        an optimizer stepped: ``optimizer``, ``models`` (whose parameters it holds), ``digest`` (of each such
                 model's parameters, a dict; None if not taken), ``sites``
 ``state``       ``state_dict`` of a wrapper was asked for by the program: ``model``, ``state`` (a number), ``sites``

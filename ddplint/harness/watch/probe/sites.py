@@ -31,20 +31,31 @@ def leave_out(folder: str) -> None:
     _left_out.append(folder + os.sep)
 
 
-def here(made: object = None) -> list[str]:
+def here(made: object = None, *, outside_managers: bool = False) -> list[str]:
     """The program's frames of this thread's stack as ``FILE:LINE``, innermost first.
 
     Where an object was ``made``, the innermost frames that are its own methods are left out: the first one then is the
-    call that makes the object, and not the ``super().__init__()`` of its class.
+    call that makes the object, and not the ``super().__init__()`` of its class. ``outside_managers`` leaves out the
+    innermost frames that enter a context manager of the program's.
     """
     found: list[str] = []
     for frame, file in _program_frames(sys._getframe(1)):  # noqa: SLF001
-        if made is not None and not found and _is_method_of(frame, made):
+        if not found and made is not None and _is_method_of(frame, made):
+            continue
+        if not found and outside_managers and _enters(frame):
             continue
         found.append(f"{file}:{frame.f_lineno}")
         if len(found) == _DEPTH:
             break
     return found
+
+
+def _enters(frame: FrameType) -> bool:
+    """Whether a frame is what a context manager does when it is entered."""
+    caller = frame.f_back
+    if caller is not None and caller.f_globals.get("__name__") == "contextlib":
+        frame = caller
+    return frame.f_code.co_name == "__enter__"
 
 
 def through() -> list[str]:

@@ -241,7 +241,7 @@ def _observe_no_sync(wrapper: Any) -> None:
 
 @quiet
 def _taken(module: Any) -> list[str]:
-    return sites.here(module)
+    return sites.here(module, outside_managers=True)
 
 
 @quiet
