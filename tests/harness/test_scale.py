@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -84,6 +85,14 @@ def test_variants_are_kept_apart():
     assert windows.throughputs(measured, 1) == [100]
     assert windows.throughputs(measured, 1, "kept") == [200]
     assert windows.efficiency(measured, 2, against="kept").value == 0.5
+
+
+def test_windows_in_which_a_device_stood_still_are_left_out():
+    sound, late = window(2, 0, 0, 1.0), replace(window(2, 0, 1, 1.0), lost=0.2)
+    peer = window(2, 1, 1, 1.0)
+    other = replace(window(1, 0, 1, 1.0), lost=0.3)
+    # Its peers in the same window waited for it; of the windows of one rank there is no better one.
+    assert windows.undisturbed([sound, late, peer, other]) == [sound, other]
 
 
 # Verdict

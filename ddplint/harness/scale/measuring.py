@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ddplint.harness import ranks, show
 from ddplint.harness.scale.clock import Shared
-from ddplint.harness.scale.windows import AS_IS, WARM_UP, Window
+from ddplint.harness.scale.windows import AS_IS, WARM_UP, Window, undisturbed
 from ddplint.harness.statuses import HarnessError, Status
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def measure(costs: Costs, plan: Plan) -> list[Window]:
         raise HarnessError(f"measuring failed: {error}", Status.CANNOT_TELL) from error
     finally:
         show.progress("")
-    return [window for windows in by_rank for window in windows]
+    return undisturbed([window for windows in by_rank for window in windows])
 
 
 def _measure(costs: Costs, plan: Plan, shared: Shared, rank: int, nproc: int) -> list[Window]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ddplint.harness.scale.windows import LOST
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,7 +15,6 @@ GOOD = 0.9  # an efficiency from which on there is nothing to look at
 _SPREAD = 0.1
 _WIDTH = 0.1
 _STARVED = 0.9
-_LOST = 0.05
 _SPARE = 0.25  # cores; the machine's own upkeep, and ours
 _WAITS = 0.2
 
@@ -34,7 +35,7 @@ def refusals(rows: Sequence[Row], *, cores: int | None, others: float, computes:
         if computes and rows[0].cpu_share < _STARVED:
             reasons.append(f"one process alone got a core for only {rows[0].cpu_share:.0%} of the time it needed one")
     for row in rows:
-        if row.lost_share > _LOST:
+        if row.lost_share > LOST:
             reasons.append(
                 f"it was too busy to simulate {row.size} devices: they stood still {row.lost_share:.0%} of a window"
             )

@@ -19,6 +19,7 @@ OPTIMIZER = "optimizer"
 REST = "backward, sync, optimizer"  # of a script, in which only the data wait and the forward are told apart
 
 AS_IS = "as is"
+LOST = 0.02  # of its time: a window in which a simulated device lost more tells nothing
 WARM_UP = 5  # steps that are left out: the wrapper rebuilds its buckets after the first, memory and caches settle
 
 
@@ -43,6 +44,11 @@ class Window:
     variant: str = AS_IS
     loaded: bool = True
     lost: float = 0.0
+
+    @property
+    def lost_share(self) -> float:
+        """The share of its time that was lost."""
+        return self.lost / self.seconds
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,18 @@ def choose(windows: Sequence[Window], size: int, variant: str = AS_IS) -> list[l
         if window.size == size and window.variant == variant:
             chosen[window.number].append(window)
     return [chosen[number] for number in sorted(chosen)]
+
+
+def undisturbed(windows: Sequence[Window]) -> list[Window]:
+    """``windows`` without those in which a simulated device stood still, unless there are no others of their kind."""
+    by_kind: dict[tuple[int, str], dict[int, list[Window]]] = defaultdict(lambda: defaultdict(list))
+    for window in windows:
+        by_kind[window.size, window.variant][window.number].append(window)
+    kept = []
+    for groups in by_kind.values():
+        sound = [ranks for ranks in groups.values() if all(rank.lost_share <= LOST for rank in ranks)]
+        kept += [window for ranks in sound or groups.values() for window in ranks]
+    return kept
 
 
 def throughputs(windows: Sequence[Window], size: int, variant: str = AS_IS) -> list[float]:
@@ -123,5 +141,5 @@ def _row(windows: Sequence[Window], size: int) -> Row:
         cpu_share=sum(window.cpu for window in every) / sum(window.seconds for window in every),
         batch=sum(window.samples for window in every) / steps,
         loaded=any(window.loaded for window in every),
-        lost_share=max(window.lost / window.seconds for window in every),
+        lost_share=max(window.lost_share for window in every),
     )
