@@ -66,15 +66,15 @@ def run(options: argparse.Namespace) -> Status:
         notes.append("It did more than is written down: the verdicts are on the first part of the run.")
     if observed.world > 1 and observed.world != len(observed.ranks):
         notes.append(f"Of its {observed.world} ranks {len(observed.ranks)} were seen.")
-    parts = program, ended, verdicts, joined, notes
+    content = report.Report(program, options.fake_cuda, ended, verdicts, joined, notes)
     if options.json is not None:
-        text = json.dumps(report.as_json(*parts), indent=2) + "\n"
+        text = json.dumps(report.as_json(content), indent=2) + "\n"
         if options.json == "-":
             sys.stdout.write(text)
         else:
             Path(options.json).write_text(text, encoding="utf-8")
     if options.json != "-":
-        report.print_report(*parts)
+        report.print_report(content)
     return _status(ended, {verdict.state.value for verdict in verdicts})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ddplint.harness import show
@@ -20,26 +21,36 @@ if TYPE_CHECKING:
 _WIDTH = 100
 
 
-def print_report(
-    program: Program, ended: Ended, verdicts: Sequence[Verdict], joined: Sequence[Joined] | None, notes: Sequence[str]
-) -> None:
-    """Print everything for a reader. ``joined`` is None where the linter was not asked."""
-    rows = [
-        (verdict.rule, verdict.state.value, _short(verdict.site), ", ".join(map(str, verdict.ranks)))
-        for verdict in verdicts
-    ]
-    rows = [row if row[1] == State.FOUND.value else (*row[:2], "", "") for row in rows]
+@dataclass(frozen=True)
+class Report:
+    """All there is to say of a run; ``joined`` is None where the linter was not asked, ``notes`` are lines."""
+
+    program: Program
+    fake_cuda: bool
+    ended: Ended
+    verdicts: Sequence[Verdict]
+    joined: Sequence[Joined] | None
+    notes: Sequence[str]
+
+
+def print_report(report: Report) -> None:
+    """Print everything for a reader."""
+    rows = []
+    for verdict in report.verdicts:
+        is_found = verdict.state is State.FOUND
+        place = (_short(verdict.site), ", ".join(map(str, verdict.ranks))) if is_found else ("", "")
+        rows.append((verdict.rule, verdict.state.value, *place))
     show.table(("rule", "verdict", "at", "ranks"), rows)
-    for verdict in verdicts:
+    for verdict in report.verdicts:
         _print_item(verdict.rule, verdict.state.value, verdict.site, verdict.message)
-    if joined is not None:
+    if report.joined is not None:
         print()
-        _print_joined(joined)
-    lines = [*_ending(program, ended), *notes]
+        _print_joined(report.joined)
+    lines = [*_ending(report.program, report.ended), *report.notes]
     if lines:
         print()
     for line in lines:
-        print(line)
+        print(_shortened(line))
 
 
 def _print_item(rule: str, state: str, site: str | None, message: str) -> None:
@@ -78,9 +89,7 @@ def _ending(program: Program, ended: Ended) -> list[str]:
     return []
 
 
-def as_json(
-    program: Program, ended: Ended, verdicts: Sequence[Verdict], joined: Sequence[Joined] | None, notes: Sequence[str]
-) -> dict[str, Any]:
+def as_json(report: Report) -> dict[str, Any]:
     """The report for a machine.
 
     ``version``    1; it changes when a field changes its meaning or goes
@@ -96,14 +105,14 @@ def as_json(
                    ``not exercised``, ``not reported by the linter``), ``message``
     ``notes``      remarks on the run, in lines
     """
-    stacks = [{"rank": one.rank, "frames": list(one.frames)} for one in standing(ended.stacks)]
+    ended = report.ended
     return {
         "version": 1,
-        "script": program.script,
-        "arguments": list(program.arguments),
-        "nproc": program.nproc,
-        "launch": "plain" if program.spawns else "torchrun",
-        "fake_cuda": any("fake CUDA" in note for note in notes),
+        "script": report.program.script,
+        "arguments": list(report.program.arguments),
+        "nproc": report.program.nproc,
+        "launch": "plain" if report.program.spawns else "torchrun",
+        "fake_cuda": report.fake_cuda,
         "ended": {
             "status": ended.status,
             "seconds": round(ended.seconds, 3),
@@ -111,25 +120,28 @@ def as_json(
             "error": ended.error,
             "trace": ended.trace,
             "exit_trouble": ended.exit_trouble,
-            "stacks": stacks,
+            "stacks": [{"rank": one.rank, "frames": list(one.frames)} for one in standing(ended.stacks)],
         },
-        "verdicts": [
-            {
-                "rule": verdict.rule,
-                "state": verdict.state.value,
-                "site": verdict.site,
-                "sites": list(verdict.sites),
-                "ranks": list(verdict.ranks),
-                "evidence": verdict.evidence,
-                "message": verdict.message,
-            }
-            for verdict in verdicts
-        ],
-        "lint": None
-        if joined is None
-        else [{"rule": one.rule, "site": one.site, "fate": one.fate.value, "message": one.message} for one in joined],
-        "notes": list(notes),
+        "verdicts": list(map(_verdict, report.verdicts)),
+        "lint": None if report.joined is None else list(map(_joined, report.joined)),
+        "notes": list(report.notes),
     }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "rule": verdict.rule,
+        "state": verdict.state.value,
+        "site": verdict.site,
+        "sites": list(verdict.sites),
+        "ranks": list(verdict.ranks),
+        "evidence": verdict.evidence,
+        "message": verdict.message,
+    }
+
+
+def _joined(one: Joined) -> dict[str, Any]:
+    return {"rule": one.rule, "site": one.site, "fate": one.fate.value, "message": one.message}
 
 
 def _short(site: str | None) -> str:

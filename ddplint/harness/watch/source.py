@@ -52,8 +52,11 @@ class Source:
     def _read_again(self) -> frozenset[str]:
         if self._script is None:
             return frozenset()
-        programs = Analysis().programs(os.path.abspath(self._script))
-        return frozenset(f"{site.module.path}:{site.line}" for site in read_again(programs))
+        try:
+            programs = Analysis().programs(os.path.abspath(self._script))
+            return frozenset(f"{site.module.path}:{site.line}" for site in read_again(programs))
+        except Exception:  # noqa: BLE001  # what the linter cannot follow shows nothing
+            return frozenset()
 
     def is_in_loop(self, site: str) -> bool:
         """Whether the line of a ``FILE:LINE`` stands in a loop of its own function, or of the module."""
