@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ddplint.harness.watch.judges import RULES, observe, verdicts
+from ddplint.harness.watch.source import Source
 from ddplint.harness.watch.verdict import State, Verdict
 
 if TYPE_CHECKING:
@@ -333,6 +334,19 @@ def test_a_loader_that_is_made_anew_goes_on_with_the_passes() -> None:
     assert run.verdict(EPOCH).state is FOUND
 
 
+def test_another_model_s_pass_is_no_second_epoch() -> None:
+    run = Run()
+    for rank in range(2):
+        run.shared_loader(rank)
+        for number in range(2):
+            rows = [2 * item + rank for item in ONE]
+            run.batch(rank, rows, rows, number=number)
+            run.backward(rank)
+            run.add(rank, "step", optimizer=number, models=[number], sites=[STEP])
+            run.add(rank, "pass_end", loader=0, number=number)
+    assert run.verdict(EPOCH).state is IDLE
+
+
 def test_batches_that_are_kept_and_replayed_are_found() -> None:
     run = Run()
     for rank in range(2):
@@ -381,6 +395,39 @@ def test_a_file_that_a_wrapper_reads_back_is_right_as_it_is() -> None:
     assert run.verdict(WRAPPER).state is CLEAN
     saved(run, path="/run/other.pt")
     assert run.verdict(WRAPPER).state is FOUND
+
+
+def test_a_file_that_the_text_shows_to_be_read_again_is_left_open(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, torch\nimport torch.distributed as dist\nfrom torch import nn\n"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "dist.init_process_group('gloo')\n"
+        "model = DistributedDataParallel(nn.Linear(4, 1))\n"
+        "if os.path.exists('last.pt'):\n"
+        "    model.load_state_dict(torch.load('last.pt'))\n"
+        "model(torch.rand(4, 4)).sum().backward()\n"
+        "if dist.get_rank() == 0:\n"
+        "    torch.save(model.state_dict(), 'last.pt')\n"
+    )
+    run = Run()
+    run.add(0, "state", model=0, state=0, sites=[f"{script}:11"])
+    entry = {"at": "", "keys": 2, "of": 2, "model": 0, "state": 0}
+    run.add(0, "save", via="torch.save", path="last.pt", prefixed=[entry], wrapper=False, sites=[f"{script}:11"])
+    assert run.verdict(WRAPPER).state is FOUND
+    (left_open,) = (one for one in verdicts(observe(run.events), Source(str(script))) if one.rule == WRAPPER)
+    assert left_open.state is OPEN
+
+
+def test_a_dict_with_such_keys_that_is_not_the_wrapper_s_is_clean() -> None:
+    run = Run()
+    entry = {"at": "", "keys": 2, "of": 3, "model": 0, "state": None}
+    run.add(0, "save", via="torch.save", path="/run/ema.pt", prefixed=[entry], wrapper=False, sites=["train.py:61"])
+    assert run.verdict(WRAPPER).state is CLEAN
+    run = Run()
+    run.add(0, "names", model=0, sites=["train.py:59", MAIN])
+    run.add(0, "save", via="torch.save", path="/run/kept.pt", prefixed=[entry], wrapper=False, sites=["train.py:61"])
+    assert (run.verdict(WRAPPER).state, run.verdict(WRAPPER).site) == (FOUND, "train.py:59")
 
 
 def test_the_wrapper_itself_is_found_where_it_is_saved() -> None:
@@ -447,6 +494,35 @@ def test_a_parent_that_spawns_the_ranks_may_write() -> None:
     assert run.verdict(SAVE).state is CLEAN
 
 
+def test_a_writer_that_the_parent_calls_too_is_found_at_the_ranks_call() -> None:
+    run = Run()
+    write(run, None, "/run/config.json", "save.py:5", "train.py:80")
+    for rank in range(2):
+        write(run, rank, "/run/config.json", "save.py:5", "train.py:70", MAIN)
+    assert run.verdict(SAVE).site == "train.py:70"
+
+
+def test_the_other_ranks_arm_is_the_mistake_and_of_two_arms_the_first(tmp_path: Path) -> None:
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:70", MAIN)
+    write(run, 1, "/run/model.pt", "train.py:72", MAIN)
+    assert (run.verdict(SAVE).site, run.verdict(SAVE).ranks) == ("train.py:72", (0, 1))
+    script = tmp_path / "train.py"
+    script.write_text("if last:\n    save('last.pt')\nelse:\n    save('some.pt')\n")
+    run = Run()
+    for rank in range(2):
+        write(run, rank, "/run/some.pt", f"{script}:4")
+        write(run, rank, "/run/last.pt", f"{script}:2")
+    assert run.verdict(SAVE).site == f"{script}:2"
+
+
+def test_a_rank_that_failed_leaves_open_what_it_would_have_written() -> None:
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:70", MAIN)
+    run.add(1, "crash", type="ValueError", text="", trace="", sites=["train.py:69"])
+    assert run.verdict(SAVE).state is OPEN
+
+
 def test_a_file_written_because_it_was_not_there_is_a_race(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
@@ -496,6 +572,15 @@ def test_a_move_that_harms_nothing_is_not_found() -> None:
     assert moved(reset=4, syncs=0, steps=0).state is CLEAN
     assert moved(reset=0, syncs=1, fake_cuda=True).state is CLEAN
     assert moved(reset=0, syncs=1).state is IDLE
+
+
+def test_a_wrap_that_torch_refuses_is_found_where_it_stands() -> None:
+    run = Run(wraps=False)
+    text = "No backend type associated with device type cpu"
+    for rank in range(2):
+        run.add(rank, "crash", type="RuntimeError", text=text, trace="... in _wrap\n ...", sites=[WRAP, MAIN])
+    assert (run.verdict(DEVICE).state, run.verdict(DEVICE).site) == (FOUND, WRAP)
+    assert run.verdict(SAMPLER).state is IDLE
 
 
 # Accumulation
