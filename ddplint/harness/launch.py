@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SITE = Path(__file__).parent / "site"
 _GRACE = 3.0  # seconds a program gets to write its stacks or to end by itself, before it is killed
-_EXIT = 10.0  # seconds the interpreters get to exit once the program has come to its end on every rank
+_EXIT = 20.0  # seconds the interpreters get to exit once the program has come to its end on every rank
 _TAIL = 64 * 1024  # bytes of the error stream that are kept
 # What a rank says when another one has failed: an effect, never the cause.
 _ECHO = re.compile(r"Connection (closed|reset|refused)|Broken pipe|DistNetworkError|SignalException|recvValue failed")
