@@ -614,6 +614,21 @@ def test_a_no_sync_that_misses_the_forward_is_found_where_it_is_taken() -> None:
     assert accumulated([1, 1, 1, 1], silent=lambda at: at < 3).site == "train.py:19"
 
 
+def test_reduces_held_back_after_the_forward_are_found_at_the_block(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("with held(model):\n    loss.backward()\n")
+    run = Run()
+    for rank in range(2):
+        for _ in range(4):
+            run.forward(rank)
+            run.add(rank, "sync", model=0)
+            run.add(rank, "backward", held=[0], sites=[f"{script}:2", MAIN])
+        run.step(rank)
+    verdict = run.verdict(ACCUM)
+    assert (verdict.state, verdict.site) == (FOUND, f"{script}:1")
+    assert "after the forward" in verdict.message
+
+
 def test_one_reduce_a_step_is_clean_and_no_accumulation_is_not_exercised() -> None:
     assert accumulated([0, 0, 0, 1]).state is CLEAN
     assert accumulated([1]).state is IDLE

@@ -25,7 +25,8 @@ class _Setting:
     """Where a line stands in its own function, or in the module.
 
     ``tests`` are the texts of the tests that decide whether it is reached, ``arms`` the ``if`` statements that it
-    stands in, each by its line and the arm, ``is_told`` whether the innermost asks for a parameter alone.
+    stands in, each by its line and the arm, ``is_told`` whether the innermost asks for a parameter alone, ``block`` the
+    line of the innermost ``with`` statement.
     """
 
     parameters: frozenset[str] = frozenset()
@@ -33,6 +34,7 @@ class _Setting:
     is_told: bool = False
     tests: tuple[str, ...] = ()
     arms: tuple[tuple[int, bool], ...] = ()
+    block: int | None = None
 
 
 class Source:
@@ -65,6 +67,11 @@ class Source:
     def is_told(self, site: str) -> bool:
         """Whether the line stands under a test of nothing but a parameter of its function: its caller decides."""
         return _setting(site).is_told
+
+    def block_around(self, site: str) -> str | None:
+        """The ``with`` statement that the line stands in, if any, as ``FILE:LINE``."""
+        line = _setting(site).block
+        return None if line is None else f"{site.rpartition(':')[0]}:{line}"
 
     def tests(self, site: str) -> tuple[str, ...]:
         """The texts of the tests in the line's own function that decide whether it is reached."""
@@ -109,6 +116,8 @@ def _below(node: ast.AST, setting: _Setting) -> Iterator[tuple[ast.AST, _Setting
         inner = setting
         if isinstance(node, _LOOPS) and name == "body":
             inner = replace(setting, in_loop=True, is_told=False)
+        elif isinstance(node, ast.With | ast.AsyncWith) and name == "body":
+            inner = replace(setting, block=node.lineno)
         elif isinstance(node, ast.If) and name != "test":
             inner = replace(
                 setting,

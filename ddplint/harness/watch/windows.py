@@ -21,6 +21,8 @@ class Pair:
     syncs: int
     silences: list[Event]
     """The ``no_sync`` blocks that it happened in."""
+    is_late: bool
+    """Whether reduces were held back at the backward, and not yet at the forward, which decides."""
 
 
 @dataclass
@@ -51,7 +53,9 @@ def windows(rank: Rank, model: int) -> Iterator[Window]:
         elif kind == "backward":
             # Reduces are told when they are done, which is before the backward's own end.
             if forwards or syncs:
-                pairs.append(Pair(event, forwards, syncs, list(silences)))
+                held = model in (event.get("held") or ())
+                is_late = held and any(forward.get("sync") for forward in forwards)
+                pairs.append(Pair(event, forwards, syncs, list(silences), is_late))
                 forwards, syncs = [], 0
         elif event.get("model") != model:
             continue

@@ -52,6 +52,16 @@ def _judge_model(rank: Rank, seen: list[Window], source: Source) -> Verdict:
             "Put the forward and the backward of every micro-batch but the last under it."
         )
         return Verdict(RULE, State.FOUND, text, silence, (rank.number,), numbers)
+    late = next((pair for pair in window.pairs if pair.is_late and pair.syncs), None)
+    if late is not None:
+        stack = sites(late.backward)
+        block = source.block_around(stack[0]) if stack else None
+        text = (
+            f"Reduces are held back after the forward here, which decides: {syncs} reduces for the {pairs} "
+            f"micro-batches of a step at {step_at}, where one is enough. "
+            "Set require_backward_grad_sync before the forward of each micro-batch."
+        )
+        return Verdict(RULE, State.FOUND, text, (block, *stack) if block else stack, (rank.number,), numbers)
     text = (
         f"Each backward of an accumulation reduces the gradients: {syncs} reduces for the {pairs} micro-batches of a "
         f"step at {step_at}, where one is enough. "

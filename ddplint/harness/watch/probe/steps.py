@@ -40,7 +40,8 @@ def _backward(original: Callable[..., Any], *arguments: Any, **keywords: Any) ->
 
 @quiet
 def _backward_ended() -> None:
-    writing.emit("backward", sites=sites.here())
+    held = [wrapped.number for wrapped in wrapper.all_wrapped() if not wrapped.wrapper.require_backward_grad_sync]
+    writing.emit("backward", held=held, sites=sites.here())
 
 
 def _before_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
