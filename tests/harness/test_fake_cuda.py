@@ -100,6 +100,7 @@ see("streams", streams)
 see("copied", lambda: devices(copy.deepcopy(nn.Linear(1, 1).cuda()).weight))
 see("generator", lambda: list(torch.rand(1, device="cuda", generator=torch.Generator("cuda").manual_seed(1)).shape))
 see("graph", cuda.CUDAGraph)
+see("annotations", lambda: bool(cuda.CUDAGraph | cuda.Stream | cuda.Event | cuda.StreamContext | None))
 see("memory", lambda: [cuda.memory_allocated(), cuda.max_memory_reserved(), cuda.get_device_properties(0).major])
 see("unmoved", lambda: DDP(nn.Linear(2, 2), device_ids=[local]))
 see("unmoved under nccl", lambda: DDP(nn.Linear(2, 2)))
@@ -184,6 +185,7 @@ SEEN: dict[str, tuple[object, object]] = {
     "copied": (["cuda:0"], ["cuda:1"]),
     "generator": ([1],) * 2,
     "graph": ("RuntimeError: torch.cuda.CUDAGraph is not possible on fake CUDA",) * 2,
+    "annotations": (True,) * 2,
     "memory": ([0, 0, 8],) * 2,
     "unmoved under nccl": ("RuntimeError: No backend type associated with device type cpu",) * 2,
     "moved before": ("equal",) * 2,

@@ -111,8 +111,8 @@ def _answers() -> dict[str, object]:
         "memory_summary": lambda *_args, **_kwargs: _NAME,
         "set_device": _set_device,
         "Stream": Stream,
-        "stream": _stream,
-        "StreamContext": _stream,
+        "stream": StreamContext,
+        "StreamContext": StreamContext,
     }
 
 
@@ -222,9 +222,8 @@ def _set_device(device: object) -> None:
     places.current.number = _number(device)
 
 
-@contextlib.contextmanager
-def _stream(stream: object) -> Iterator[object]:
-    yield stream
+class StreamContext(contextlib.nullcontext[object]):
+    """Work inside it is the stream's."""
 
 
 @contextlib.contextmanager
@@ -244,8 +243,10 @@ def _yes(*_args: object, **_kwargs: object) -> bool:
     return True
 
 
-def _impossible(name: str) -> object:
+def _impossible(name: str) -> type:
+    """A class, as what it stands in for may be: programs name it in annotations."""
+
     def refuse(*_args: object, **_kwargs: object) -> NoReturn:
         raise RuntimeError(f"torch.cuda.{name} is not possible on fake CUDA")
 
-    return refuse
+    return type(name, (), {"__new__": refuse})
