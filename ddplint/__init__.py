@@ -21,3 +21,10 @@ def register(linter: PyLinter) -> None:
     linter.register_checker(DdpChecker(linter))
     for reporter in REPORTERS:
         linter.register_reporter(reporter)
+
+
+def load_configuration(linter: PyLinter) -> None:
+    """Check ddplint's options; pylint calls this when it has read the configuration and the command line."""
+    from ddplint.checker import check_options
+
+    check_options(linter)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from ddplint.engine import facts
+from ddplint.engine.declared import Declared, declared
 from ddplint.engine.prefixes import belong_together
 from ddplint.engine.program import run
 from ddplint.engine.questions import Program, literal_tail
@@ -17,6 +18,7 @@ from ddplint.project import Project
 from ddplint.project.files import shows_wrap
 from ddplint.project.roots import find_root
 from ddplint.rules import BY_SYMBOL
+from ddplint.settings import Settings
 
 _MOST_PROGRAMS = 16
 _MOST_CANDIDATES = 64
@@ -49,9 +51,14 @@ _CONSTRUCT = re.compile(
 class Analysis:
     """The findings of one run; create one a run, ask it for each file."""
 
-    def __init__(self, unsaved: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, unsaved: Mapping[str, bytes] | None = None, settings: Settings | None = None) -> None:
         """``unsaved`` maps absolute paths to the text that stands in for the file on disk (``--from-stdin``)."""
         self._unsaved = dict(unsaved or {})
+        self._settings = settings or Settings()
+        self.present: set[tuple[str, str]] = set()
+        """The options and their names that were found in the project of a file asked for."""
+        self.missing: set[tuple[str, str]] = set()
+        """Those that a project should hold, as it has the module they begin with, and does not."""
         self._projects: dict[str, Project] = {}
         self._programs: dict[str, Program] = {}
         self._barren: dict[str, Program] = {}
@@ -102,7 +109,7 @@ class Analysis:
             return self._barren[entry]
         program = self._programs.pop(entry, None)
         if program is None:
-            program = Program(run(project, entry), project)
+            program = Program(run(project, entry, self._declared(project, entry)), project)
             self._clear_up(program.trace.statements)
             if not program.wraps:
                 self._barren[entry] = program
@@ -112,6 +119,15 @@ class Analysis:
             del self._programs[next(iter(self._programs))]
             self._dropped += 1
         return program
+
+    def _declared(self, project: Project, entry: str) -> Declared | None:
+        """What the settings say of a program; None without settings."""
+        if not self._settings:
+            return None
+        found = declared(project, entry, self._settings)
+        self.present |= found.present
+        self.missing |= found.missing
+        return found
 
     def _clear_up(self, statements: int) -> None:
         """Give back the memory of what was made in programs, where Python does not do so by itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tokenize
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 from pylint.checkers import BaseChecker
 
-from ddplint import deep
+from ddplint import deep, settings
 from ddplint.analysis import Analysis
 from ddplint.evidence import Evidence
 from ddplint.pages import page
@@ -19,12 +20,16 @@ from ddplint.rules import RULES
 
 if TYPE_CHECKING:
     from pylint.lint import PyLinter
-    from pylint.typing import MessageDefinitionTuple
+    from pylint.typing import MessageDefinitionTuple, Options
 
     from ddplint.findings import Finding
 
 INTERNAL_ERROR = "ddp-internal-error"
 DEBUG_SWITCH = "DDPLINT_DEBUG"
+_WRONG_USE = 32
+
+Name = tuple[str, str]
+"""An option and a name that it is given."""
 
 
 def _messages() -> dict[str, MessageDefinitionTuple]:
@@ -41,11 +46,29 @@ def _messages() -> dict[str, MessageDefinitionTuple]:
     return messages
 
 
+def _options() -> Options:
+    # Without a default, so that an option that is given and empty can be told, and is not written by --generate-rcfile.
+    kind = {"type": "csv", "default": None, "metavar": "<dotted names>"}
+    return tuple((name, {**kind, "help": settings.HELP[field]}) for field, name in settings.OPTIONS.items())
+
+
+def check_options(linter: PyLinter) -> None:
+    """Read the options of ddplint, and end the process as pylint does where a value is not what its option takes."""
+    try:
+        settings.read(linter.config)
+    except settings.WrongSettingError as error:
+        try:
+            linter._arg_parser.error(str(error))  # noqa: SLF001 - pylint has no other way to say it
+        except SystemExit:
+            sys.exit(_WRONG_USE)
+
+
 class DdpChecker(BaseChecker):
     """Reports what ``Analysis`` finds in each file that pylint visits."""
 
     name = "ddplint"
     msgs = _messages()
+    options = _options()
 
     def __init__(self, linter: PyLinter) -> None:
         super().__init__(linter)
@@ -53,10 +76,32 @@ class DdpChecker(BaseChecker):
         self._analysis: Analysis | None = None
         self._prepared: dict[str, list[Finding]] = {}
         self._symbols: list[str] = []
+        self._settings = settings.Settings()
+        self._present: set[Name] = set()
+        self._missing: set[Name] = set()
 
     def open(self) -> None:
         """Note which rules are enabled; what comments in a file enable or disable is pylint's affair."""
         self._symbols = [rule.symbol for rule in RULES if self.linter.is_message_enabled(rule.symbol)]
+        given = settings.read(self.linter.config)
+        if given != self._settings:
+            self._settings, self._analysis = given, None
+
+    def close(self) -> None:
+        """Tell which names in the options name nothing; what a process of -j has seen is told by the one above it."""
+        if self._missing and not _is_worker():
+            _tell(self._missing - self._present)
+
+    def get_map_data(self) -> tuple[set[Name], set[Name]]:
+        """What a process of -j knows of the names in the options."""
+        return self._present, self._missing
+
+    def reduce_map_data(self, _linter: PyLinter, data: list[tuple[set[Name], set[Name]]]) -> None:
+        """Tell what the processes of -j have seen."""
+        for present, missing in data:
+            self._present |= present
+            self._missing |= missing
+        self.close()
 
     def visit_module(self, node: nodes.Module) -> None:
         """Add a message for each finding in the file of ``node``."""
@@ -88,10 +133,13 @@ class DdpChecker(BaseChecker):
         if not self._symbols:
             return []
         if unsaved is not None:
-            analysis = Analysis({os.path.realpath(path): unsaved})
+            analysis = Analysis({os.path.realpath(path): unsaved}, self._settings)
         else:
-            analysis = self._analysis = self._analysis or Analysis()
-        return deep.call(lambda: analysis.findings(path, self._symbols))
+            analysis = self._analysis = self._analysis or Analysis(settings=self._settings)
+        findings = deep.call(lambda: analysis.findings(path, self._symbols))
+        self._present |= analysis.present
+        self._missing |= analysis.missing
+        return findings
 
     def _report(self, module: nodes.Module, finding: Finding) -> None:
         span = finding.span
@@ -106,6 +154,17 @@ class DdpChecker(BaseChecker):
             args=finding.details or None,
             confidence=Evidence.of(finding),
         )
+
+
+def _is_worker() -> bool:
+    """Whether this is a process of pylint's -j."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing is not None and multiprocessing.parent_process() is not None
+
+
+def _tell(names: set[Name]) -> None:
+    for option, name in sorted(names):
+        print(f"ddplint: {option}: the project has the module that {name} begins with, but not {name}", file=sys.stderr)
 
 
 def unsaved_source(module: nodes.Module) -> bytes | None:

@@ -19,6 +19,7 @@ import astroid
 from astroid.builder import AstroidBuilder
 from astroid.raw_building import InspectBuilder
 from pylint import reporters
+from pylint.config.exceptions import _UnrecognizedOptionError
 from pylint.interfaces import HIGH
 from pylint.lint import PyLinter
 from pylint.lint.expand_modules import discover_package_path
@@ -29,6 +30,8 @@ from pylint.typing import FileItem, MessageLocationTuple
 from ddplint import deep
 from ddplint.checker import DEBUG_SWITCH, DdpChecker
 from ddplint.rules import RULES
+from ddplint.sections import options_in_own_section
+from ddplint.settings import OPTIONS
 from ddplint.targets import Target, find_targets
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ class DdpLinter(PyLinter):
     """A ``PyLinter`` that runs ddplint's checker alone.
 
     ``targets`` are the files to check where they are known already; ``problems`` holds a line for each path that
-    could not be read.
+    could not be read, and for each option in ddplint's section of the configuration that there is not.
     """
 
     def __init__(self, options: Any = (), option_groups: Any = (), targets: Sequence[Target] | None = None) -> None:
@@ -74,6 +77,19 @@ class DdpLinter(PyLinter):
         """Load ddplint; what else the configuration names cannot change a ddplint message."""
         super().load_plugin_modules([name for name in modnames if name == _PLUGIN], force)
 
+    def _parse_configuration_file(self, arguments: list[str]) -> None:
+        """Set the options of the configuration file, and note those that are meant for ddplint and unknown."""
+        try:
+            super()._parse_configuration_file(arguments)
+        except _UnrecognizedOptionError as error:
+            file = self.current_name or ""  # pylint has set it, for messages about the file
+            ours = options_in_own_section(file)
+            unknown = [name for name in error.options if name in ours or name.startswith("ddp-")]
+            known = ", ".join(OPTIONS.values())
+            for name in dict.fromkeys(unknown):
+                self.problems.append(f"{os.path.relpath(file)}: unknown option {name}; ddplint's own are {known}")
+            raise
+
     def _parse_error_mode(self) -> None:
         """Finish the configuration (pylint calls this last) and refuse one that leaves nothing to do."""
         if self._error_mode:
@@ -90,7 +106,8 @@ class DdpLinter(PyLinter):
             self._check_unsaved(files_or_modules)
             return
         if self._targets is None:
-            self._targets, self.problems = find_targets(files_or_modules)
+            self._targets, problems = find_targets(files_or_modules)
+            self.problems += problems
         items = list(self._items(self._targets))
         self._named = {os.path.normpath(target.path) for target in self._targets if target.path == target.given}
         if self.config.jobs > 1 and len(items) > 1:

@@ -42,8 +42,13 @@ ENABLED = [f"--enable={symbol}" for symbol in sorted(KNOWN)]
 JSON = "--output-format=json2"
 
 Found = Counter[tuple[str, int, str]]
+CONFIGURED = [
+    name for name in NAMES if (toml := CASES / name / "pyproject.toml").is_file() and "pylint" in toml.read_text()
+]
+"""The cases with options of their own, which pylint reads in the working directory."""
+ALIKE = [name for name in NAMES if name not in CONFIGURED]
 SEVERAL = [name for name in NAMES if len(list((CASES / name).rglob("*.py"))) > 1]
-SOME = NAMES[::8]
+SOME = ALIKE[::8]
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +67,8 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(trees: Path) -> dict[str, Found]:
-    """What one run over all cases reports in each."""
-    return reported(trees, NAMES)
+    """What one run over all cases reports in each, and one over each that has options of its own."""
+    return reported(trees, ALIKE) | {name: reported(trees, [name], within=name)[name] for name in CONFIGURED}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +77,8 @@ def each_file(trees: Path) -> dict[str, Found]:
     total: dict[str, Found] = defaultdict(Counter)
     for name in SEVERAL:
         for file in python_files(trees / name):
-            for case, some in reported(trees, [file.relative_to(trees).as_posix()]).items():
+            within = name if name in CONFIGURED else ""
+            for case, some in reported(trees, [file.relative_to(trees).as_posix()], within).items():
                 total[case] += some
     return total
 
@@ -92,11 +98,17 @@ def test_the_plugin_says_what_the_command_says(trees: Path, whole: dict[str, Fou
     options = ["--load-plugins=ddplint", "--disable=all", *ENABLED, "--recursive=y", "--output-format=json2"]
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
         patch.chdir(trees)
-        Run([*options, *NAMES], exit=False)
+        Run([*options, *ALIKE], exit=False)
     got = by_case(json.loads(out.getvalue())["messages"])
     assert {name: listed(found) for name, found in got.items()} == {
-        name: listed(found) for name, found in whole.items()
+        name: listed(whole[name]) for name in ALIKE if whole.get(name)
     }
+
+
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_the_plugin_reads_the_options_of_a_case(name: str, trees: Path, whole: dict[str, Found]) -> None:
+    got = messages(pylint(JSON, *ENABLED, "--recursive=y", ".", cwd=trees / name))
+    assert listed(Counter((m["path"], m["line"], m["symbol"]) for m in got)) == listed(whole[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -212,13 +224,16 @@ def expected(case: Path) -> Found:
     return wanted
 
 
-def reported(top: Path, paths: Iterable[str]) -> dict[str, Found]:
-    """The ddplint messages below ``top`` by case."""
+def reported(top: Path, paths: Iterable[str], within: str = "") -> dict[str, Found]:
+    """The ddplint messages in ``paths`` below ``top`` by case; the command is run in the folder ``within``."""
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
-        patch.chdir(top)
-        main([*ENABLED, "--output-format=json2", *paths])
-    return by_case(json.loads(out.getvalue())["messages"])
+        patch.chdir(top / within)
+        main([*ENABLED, "--output-format=json2", *(os.path.relpath(top / path) for path in paths)])
+        found = json.loads(out.getvalue())["messages"]
+        for message in found:
+            message["path"] = os.path.relpath(message["path"], top)
+    return by_case(found)
 
 
 def by_case(found: Iterable[dict[str, Any]]) -> dict[str, Found]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.arguments import Arguments
+from ddplint.engine.declared import ON_ONE_RANK
 from ddplint.engine.importing import module_member
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import _is_classmethod, bind, is_property, method
-from ddplint.engine.names import canonical, hints_rank
+from ddplint.engine.names import hints_rank
 from ddplint.engine.values import (
     Atom,
     Bound,
@@ -47,12 +48,14 @@ def attribute_of(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Val
             stored = m.sym_attrs.get(f"{full}.{name}")
             if stored is not None:
                 return stored
-            return library.constant(f"{full}.{name}") or one(Lib(canonical(f"{full}.{name}")))
+            return library.named(m, f"{full}.{name}")
         case ModuleRef():
             return module_member(m, atom, name)
         case Obj():
             return _object_attribute(m, atom, name, node)
         case Class():
+            if m.declared is not None and m.declared.is_predicate(atom, name):
+                return ON_ONE_RANK
             if name == "__name__":
                 return const(atom.name)
             found = atom.lookup(name)
@@ -99,6 +102,8 @@ def _without_parts(made_of: frozenset[Any]) -> frozenset[Any]:
 
 
 def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -> Value:
+    if m.declared is not None and m.declared.is_predicate(thing.cls, name):
+        return ON_ONE_RANK
     if name in thing.attrs:
         value = thing.attrs[name].within(m.path)
         if value.alternatives:

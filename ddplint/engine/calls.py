@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
+from ddplint.engine.declared import ON_ONE_RANK
 from ddplint.engine.instances import instantiate
 from ddplint.engine.iteration import draw
-from ddplint.engine.machine import Machine
+from ddplint.engine.machine import Around, Machine
 from ddplint.engine.members import method
 from ddplint.engine.names import hints_rank
 from ddplint.engine.values import (
@@ -22,6 +24,7 @@ from ddplint.engine.values import (
     Lib,
     Obj,
     Partial,
+    Ranked,
     Sym,
     Value,
     blend,
@@ -108,7 +111,9 @@ def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Val
         case Class():
             return instantiate(m, atom, args, node)
         case Lib(name):
-            return library.call(m, name, args, node)
+            return library.call(m, name, args, node) if m.declared is None else _call_declared(m, name, args, node)
+        case Ranked() if atom is ON_ONE_RANK.only:  # its name is read first, and called or not
+            return ON_ONE_RANK
         case Partial(func, first, keywords):
             merged = Arguments([*first, *args.positional], {**keywords, **args.keywords}, args.rest, args.more)
             return m.apply(func, merged, node)
@@ -119,6 +124,29 @@ def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Val
             return library.call_object(m, atom, args, node)
         case _:
             return opaque_call(m, atom, args, node)
+
+
+def _call_declared(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """A call of a library's function or class where the settings may say something of it."""
+    from ddplint.engine import library
+
+    declared = m.declared
+    assert declared is not None
+    depth = len(m.around)
+    if name in declared.savers:
+        m.around.append(Around("one rank writes", None, m.path))
+    value = library.call(m, name, args, node)
+    if name in declared.savers:
+        del m.around[depth:]
+    if declared.is_class_of_predicate(name):
+        return one(m.new("instance", node, Lib(name), args=args))
+    if name in declared.sharding:
+        return Value(tuple((case, _of_each_rank(atom)) for case, atom in value.alternatives))
+    return value
+
+
+def _of_each_rank(atom: Atom) -> Atom:
+    return replace(atom, ranked=True) if isinstance(atom, Sym) else atom
 
 
 def opaque_call(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Value:
@@ -211,6 +239,9 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
     """Follow a call into a function of the project."""
     from ddplint.engine import library
 
+    declared = m.declared
+    if declared is not None and func.key in declared.predicates:
+        return ON_ONE_RANK
     bound = bind_parameters(m, func, args)
     if me is None and func.owner is not None and args.positional:
         me = args.positional[0].only
@@ -220,6 +251,8 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
         made.notes["context"] = _makes_contexts(func)
         return one(made)
     before, around = m.path, len(m.around)
+    if declared is not None and func.key in declared.savers:
+        m.around.append(Around("one rank writes", None, m.path))
     guarded = library.enter_decorators(m, func)
     if not m.path:
         m.path = before
@@ -234,7 +267,20 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
         for atom in result[0].atoms():
             if isinstance(atom, Obj) and atom.kind == "generator":  # made further in, and a context only from here on
                 atom.notes["context"], atom.site = True, site
+    if declared is not None and func.key in declared.unwraps:
+        return _without_wrappers(m, result[0])
     return result[0]
+
+
+def _without_wrappers(m: Machine, value: Value) -> Value:
+    """The model inside, of each wrapper that the value can be."""
+    from ddplint.engine.attributes import attribute_of
+
+    def inner(atom: Atom) -> Value:
+        is_wrapper = isinstance(atom, Obj) and atom.kind == "ddp"
+        return attribute_of(m, atom, "module", None) if is_wrapper else one(atom)
+
+    return m.choose(value, inner)
 
 
 def _makes_contexts(func: Func) -> bool:

@@ -10,6 +10,7 @@ from ddplint.engine.attributes import attribute, attribute_of
 from ddplint.engine.branching import boolop, ifexp, test
 from ddplint.engine.calls import invoke
 from ddplint.engine.conditions import EVERY_RANK, Case, conjoin
+from ddplint.engine.declared import ON_ONE_RANK
 from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript
 from ddplint.engine.iteration import iterate, shared_out
 from ddplint.engine.machine import Machine
@@ -105,6 +106,8 @@ def lookup(m: Machine, name: str) -> Value:
         scopes = frame.scopes
     for scope in reversed(scopes):
         if name in scope:
+            if m.declared is not None and scope is frame.home.names and m.declared.is_predicate(frame.home, name):
+                return ON_ONE_RANK
             value = scope[name].within(m.path)
             if value.alternatives:
                 return value
@@ -112,8 +115,8 @@ def lookup(m: Machine, name: str) -> Value:
     if found is not None:
         return found
     for star in frame.home.library_stars:
-        if known := library.star(star, name):
-            return one(Lib(known))
+        if (known := library.star(m, star, name)) is not None:
+            return known
     return library.builtin(name)
 
 

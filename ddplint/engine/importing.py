@@ -19,8 +19,8 @@ def module_member(m: Machine, ref: ModuleRef, name: str) -> Value:
     if (path := m.project.submodule(ref.path, name)) is not None and path != ref.path:
         return import_path(m, path)
     for star in ref.library_stars:
-        if known := library.star(star, name):
-            return one(Lib(known))
+        if (known := library.star(m, star, name)) is not None:
+            return known
     return one(Sym(f"{ref.key}.{name}", ranked=hints_rank(name)))
 
 
@@ -58,8 +58,7 @@ def imported(m: Machine, node: ast.Import | ast.ImportFrom) -> None:
         elif node.level:
             value = one(Sym(f"unreadable {node.module}.{alias.name}"))
         else:
-            full = f"{node.module}.{alias.name}"
-            value = library.constant(full) or one(Lib(canonical(full)))
+            value = library.named(m, f"{node.module}.{alias.name}")
         m.write(m.frame.names, alias.asname or alias.name, value)
 
 

@@ -17,6 +17,7 @@ from ddplint.engine.arguments import Arguments
 from ddplint.engine.binding import bound_names, calculated, called, counted, given_names, globals_set, leftmost
 from ddplint.engine.budget import Budget, Work, keys
 from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
+from ddplint.engine.declared import ON_ONE_RANK, ONE_RANK, Declared
 from ddplint.engine.values import (
     NONE,
     Atom,
@@ -87,10 +88,19 @@ class Around:
 
 
 class Machine:
-    """One run of one program."""
+    """One run of one program. ``declared``: what the settings say of it, None where there are none."""
 
-    def __init__(self, project: Project, entry: str, evaluate: Evaluate, execute: Execute, apply: Apply) -> None:
+    def __init__(
+        self,
+        project: Project,
+        entry: str,
+        evaluate: Evaluate,
+        execute: Execute,
+        apply: Apply,
+        declared: Declared | None = None,
+    ) -> None:
         self.project = project
+        self.declared = declared
         self._evaluate = evaluate
         self._execute = execute
         self._apply = apply
@@ -160,11 +170,14 @@ class Machine:
     def record(self, kind: type[facts.Event], node: ast.AST | Site, **details: Any) -> Any:
         """Write an event down, with the place and the circumstances of this moment."""
         site = node if isinstance(node, Site) else self.site(node)
+        path = self.path
+        if kind is facts.Save and any(entry.kind == "one rank writes" for entry in self.around):
+            path = conjoin(path, ONE_RANK)
         event = kind(
             len(self.trace.events),
             site,
             self.frame.chain,
-            self.path,
+            path,
             tuple(self.loops),
             self.workers > 0,
             **details,
@@ -185,6 +198,8 @@ class Machine:
         made.notes["chain"] = self.frame.chain if self.frames else ()
         made.notes["loops"] = tuple(self.loops)
         made.notes["worker"] = self.workers > 0
+        if self.declared is not None and self.declared.shards(cls):
+            made.notes["per_rank"] = True
         return made
 
     # ---------------------------------------------------------------- branches
@@ -495,6 +510,8 @@ class Machine:
     def member(self, ref: ModuleRef, name: str, depth: int = 6) -> Value | None:
         """What a module calls ``name``, by its own statements or by a star import."""
         self._prepare(ref)
+        if self.declared is not None and self.declared.is_predicate(ref, name):
+            return ON_ONE_RANK
         if name in ref.pending:
             self._run_pending(ref, name)
         if name in ref.names:

@@ -12,6 +12,7 @@ from ddplint.engine.arguments import Arguments
 from ddplint.engine.binding import bound_names
 from ddplint.engine.calls import apply, call_function
 from ddplint.engine.conditions import ALWAYS
+from ddplint.engine.declared import Declared
 from ddplint.engine.expressions import evaluate
 from ddplint.engine.facts import Trace
 from ddplint.engine.interest import Interest, names_in
@@ -24,13 +25,13 @@ from ddplint.project import Project
 _DEEPEST_PYTHON = 12_000
 
 
-def run(project: Project, entry: str) -> Trace:
+def run(project: Project, entry: str, declared: Declared | None = None) -> Trace:
     """What the program that starts at the file ``entry`` does.
 
     A function of that file that nothing in the project calls is taken as called, with arguments nobody knows. Of a
-    program that wraps nothing no event is kept: nothing follows from it.
+    program that wraps nothing no event is kept: nothing follows from it. ``declared`` is what the settings say of it.
     """
-    machine = Machine(project, entry, evaluate, execute, apply)
+    machine = Machine(project, entry, evaluate, execute, apply, declared)
     with _deep(), _without_collection():
         try:
             ref = machine.main(entry)

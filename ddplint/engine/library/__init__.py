@@ -6,7 +6,7 @@ from ddplint.engine.library.basics import classes, has, is_instance
 from ddplint.engine.library.contexts import decorated, enter_decorators
 from ddplint.engine.library.dispatch import call, call_object, method
 from ddplint.engine.library.environment import DEVICES, environment, in_environment
-from ddplint.engine.library.lookups import builtin, constant, star
+from ddplint.engine.library.lookups import builtin, named, star
 from ddplint.engine.library.making import (
     attribute,
     attribute_was_set,
@@ -29,7 +29,6 @@ __all__ = [
     "call",
     "call_object",
     "classes",
-    "constant",
     "decorated",
     "enter_decorators",
     "entry_of_file",
@@ -43,6 +42,7 @@ __all__ = [
     "kind_of",
     "left_by_forward",
     "method",
+    "named",
     "option",
     "scales_and_steps",
     "star",

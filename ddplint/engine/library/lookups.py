@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ddplint.engine.declared import ON_ONE_RANK
 from ddplint.engine.library.environment import ENVIRON
+from ddplint.engine.machine import Machine
 from ddplint.engine.names import canonical, hints_rank
 from ddplint.engine.values import Lib, Sym, Value, const, one
 
@@ -119,12 +121,22 @@ _STAR_NAMES = {
 }  # fmt: skip
 
 
-def star(module: str, name: str) -> str | None:
-    """The full name that ``from module import *`` gives to ``name``, where it is known to."""
-    return canonical(f"{module}.{name}") if name in _STAR_NAMES.get(module, ()) else None
+def star(m: Machine, module: str, name: str) -> Value | None:
+    """What ``from module import *`` binds ``name`` to, where it is known to."""
+    full = f"{module}.{name}"
+    if name in _STAR_NAMES.get(module, ()) or (m.declared is not None and m.declared.names(full)):
+        return named(m, full)
+    return None
 
 
-def constant(name: str) -> Value | None:
+def named(m: Machine, name: str) -> Value:
+    """What a library's full dotted name stands for."""
+    if m.declared is not None and canonical(name) in m.declared.predicates:
+        return ON_ONE_RANK
+    return _constant(name) or one(Lib(canonical(name)))
+
+
+def _constant(name: str) -> Value | None:
     """A library attribute that is a value."""
     if name == "os.environ":
         return one(ENVIRON)

@@ -1,0 +1,1 @@
+from .duties import has_a_window, holds_the_pen as writes_here
