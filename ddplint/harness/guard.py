@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = "DDPLINT_RUN_FOLDER"  # where notes go; it names the launch too
 NPROC = "DDPLINT_RUN_NPROC"  # how many ranks were asked for
+PORT = "DDPLINT_RUN_PORT"  # a port for ranks that the program starts itself
 DEADLINE = "DDPLINT_RUN_DEADLINE"  # of time.monotonic(), when each process writes down its stack
 
 _RANK_PROCESS = "DDPLINT_RUN_RANK_PROCESS"  # the process that torchrun made a rank

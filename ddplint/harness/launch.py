@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -154,9 +155,18 @@ def _environment(program: Program, folder: Path, started: float) -> dict[str, st
     # As torchrun sets it for several ranks, but silently and for one rank too.
     environment.setdefault("OMP_NUM_THREADS", "1")
     environment[guard.NPROC] = str(program.nproc)
+    if program.spawns:
+        environment[guard.PORT] = str(_free_port())
     if program.timeout is not None:
         environment[guard.DEADLINE] = str(started + program.timeout)
     return environment
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
 
 
 def _pump(stream: BinaryIO, tail: bytearray) -> None:

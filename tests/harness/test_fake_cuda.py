@@ -232,6 +232,40 @@ if __name__ == "__main__":
 )
 
 
+WATCHED = """\
+import sys
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def be_rank(rank, world, late):
+    dist.init_process_group("cpu:gloo,cuda:nccl", init_method="tcp://localhost:29766", rank=rank, world_size=world)
+    torch.cuda.set_device(rank)
+    data = TensorDataset(torch.arange(16.0).view(8, 2))
+    loader = DataLoader(data, 2, sampler=DistributedSampler(data, shuffle=False), pin_memory=True)
+    model = nn.Linear(2, 2)
+    if not late:
+        model.cuda()
+    model = DDP(model)
+    model.cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for (rows,) in loader:
+        optimizer.zero_grad()
+        model(rows.cuda(non_blocking=True)).square().mean().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    world = torch.cuda.device_count()
+    mp.spawn(be_rank, (world, sys.argv[1] == "late"), nprocs=world)
+"""
+
+
 def launch(folder: Path, script: str, *launcher: str, **variables: str) -> list[dict[str, Any]]:
     """What the two ranks of ``script`` saw."""
     (folder / "script.py").write_text(script, encoding="utf-8")
@@ -261,3 +295,14 @@ def test_device_ids_of_a_module_that_was_not_moved_are_refused(seen_by_ranks: li
 def test_spawned_ranks_and_their_loaders_find_a_gpu_for_each_rank_asked_for(tmp_path: Path) -> None:
     seen = launch(tmp_path, SPAWNED, DDPLINT_RUN_NPROC="2")
     assert seen == [{"loader": [[True, True], [True, True]], "world": 2}] * 2
+
+
+@pytest.mark.parametrize(("when", "status"), [("late", 1), ("early", 0)])
+def test_a_watched_script_is_judged_as_on_gpus(tmp_path: Path, when: str, status: int) -> None:
+    (tmp_path / "train.py").write_text(WATCHED, encoding="utf-8")
+    process = run([sys.executable, "-m", "ddplint.harness", "watch", "--fake-cuda", "--", "train.py", when], tmp_path)
+    wrap = 1 + WATCHED.splitlines().index("    model = DDP(model)")
+    assert (f"train.py:{wrap}: ddp-wrap-before-move: found" in process.stdout) == (when == "late"), process.stdout
+    assert process.stdout.count(": found") == status
+    assert "It ran on fake CUDA" in process.stdout
+    assert process.returncode == status, process.stderr

@@ -16,6 +16,7 @@ What it writes is in ``events``; the judges read it.
 ``states``     state dicts, and what is saved and loaded
 ``files``      files that are opened for writing, renamed and removed
 ``process``    process groups, crashes and the end
+``meeting``    where ranks that the program spawns meet
 =============  =======================================================================================================
 """
 

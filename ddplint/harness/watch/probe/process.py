@@ -10,7 +10,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from ddplint.harness import guard
-from ddplint.harness.watch.probe import sites, writing
+from ddplint.harness.watch.probe import meeting, sites, writing
 from ddplint.harness.watch.probe.patching import around, quiet
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def observe(torch: ModuleType) -> None:
 
 
 def _init(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    result = original(*arguments, **keywords)
+    given = list(arguments)
+    with meeting.at_own_port(given, keywords):
+        result = original(*given, **keywords)
     _group_begun(arguments[0] if arguments else keywords.get("backend"))
     return result
 
