@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
+from ddplint.screen import is_terminal, summary
 from ddplint.targets import find_targets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ddplint.targets import Target
+    from ddplint.targets import Search
 
 _USAGE = 32
 _HINT = "ddplint: name the files or folders to check, for example: ddplint . (ddplint --help lists the options)"
@@ -35,22 +37,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if explain.asked(arguments):
             return explain.answer(arguments)
     paths = _paths(arguments)
-    targets: list[Target] | None = None
     if paths is not None:
         if not paths:
             print(_HINT, file=sys.stderr)
             return _USAGE
-        targets, problems = find_targets(paths)
-        for line in problems:
+        search = find_targets(paths)
+        for line in search.problems:
             print(f"ddplint: {line}", file=sys.stderr)
-        status = _USAGE if problems else 0
-        if not targets and not _is_output_configured():
-            return 0 if "--exit-zero" in arguments and not problems else status
-        return _lint(arguments, targets) | status
+        status = _USAGE if search.problems else 0
+        if not search.targets and not _is_output_configured():
+            if is_terminal(sys.stdout):
+                print(summary(0, search.looked_at, time.monotonic() - search.started))
+            return 0 if "--exit-zero" in arguments and not search.problems else status
+        return _lint(arguments, search) | status
     return _lint(arguments, None)
 
 
-def _lint(arguments: list[str], targets: list[Target] | None) -> int:
+def _lint(arguments: list[str], search: Search | None) -> int:
     import gc
 
     # Trees are full of cycles that live to the end: collecting them doubles the time.
@@ -59,7 +62,7 @@ def _lint(arguments: list[str], targets: list[Target] | None) -> int:
     try:
         from ddplint import front
 
-        return front.run(arguments, targets)
+        return front.run(arguments, search)
     finally:
         if was_enabled:
             gc.enable()

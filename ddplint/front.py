@@ -24,7 +24,7 @@ from ddplint.linter import DdpLinter, WrongUse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ddplint.targets import Target
+    from ddplint.targets import Search
 
 USAGE = 32
 _FATAL = 1
@@ -40,10 +40,10 @@ _DEFAULTS = (
 )
 
 
-def run(arguments: Sequence[str], targets: Sequence[Target] | None) -> int:
+def run(arguments: Sequence[str], search: Search | None) -> int:
     """Lint as the command line ``arguments`` say and return the exit status.
 
-    ``targets`` are the files that its paths lead to, where they are known already.
+    ``search`` is what its paths lead to, where that is known already.
     """
     if "--version" in arguments:
         print(f"ddplint {__version__}\n{full_version}")
@@ -55,7 +55,7 @@ def run(arguments: Sequence[str], targets: Sequence[Target] | None) -> int:
         output = io.StringIO()
         try:
             with contextlib.redirect_stdout(output):
-                status = _lint([*configuration, *_DEFAULTS, *arguments], targets)
+                status = _lint([*configuration, *_DEFAULTS, *arguments], search)
         finally:
             _write(output.getvalue())
         return status | (USAGE if problems else 0)
@@ -88,11 +88,11 @@ def _explained(error: Exception) -> tuple[str, int]:
     return f"{type(error).__name__}: {reason}", _FATAL
 
 
-def _lint(arguments: list[str], targets: Sequence[Target] | None) -> int:
+def _lint(arguments: list[str], search: Search | None) -> int:
     class OurRun(Run):
         @staticmethod
         def LinterClass(options: Any, option_groups: Any) -> DdpLinter:  # type: ignore[override]  # noqa: N802
-            return DdpLinter(options, option_groups, targets)
+            return DdpLinter(options, option_groups, search)
 
     try:
         linter = OurRun(arguments, exit=False).linter

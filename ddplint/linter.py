@@ -29,7 +29,9 @@ from pylint.typing import FileItem, MessageLocationTuple
 
 from ddplint import deep
 from ddplint.checker import DEBUG_SWITCH, DdpChecker
+from ddplint.reporters.terminal import TerminalReporter
 from ddplint.rules import RULES
+from ddplint.screen import Progress, is_terminal
 from ddplint.sections import options_in_own_section
 from ddplint.settings import OPTIONS
 from ddplint.targets import Target, find_targets
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from astroid import nodes
+
+    from ddplint.targets import Search
 
     CheckModule = Callable[[nodes.Module], bool | None]
 
@@ -55,16 +59,20 @@ class WrongUse(Exception):  # noqa: N818 - it is the user's error, not the progr
 class DdpLinter(PyLinter):
     """A ``PyLinter`` that runs ddplint's checker alone.
 
-    ``targets`` are the files to check where they are known already; ``problems`` holds a line for each path that
-    could not be read, and for each option in ddplint's section of the configuration that there is not.
+    ``search`` is what the paths lead to, once it is known; ``unsaved`` is the text of what is not read from disk.
+    ``problems`` holds a line for each path that could not be read, where the linter searched itself, and for each
+    option in ddplint's section of the configuration that there is not.
     """
 
-    def __init__(self, options: Any = (), option_groups: Any = (), targets: Sequence[Target] | None = None) -> None:
+    def __init__(self, options: Any = (), option_groups: Any = (), search: Search | None = None) -> None:
         super().__init__(options, option_groups=option_groups)
         self._arg_parser.prog = "ddplint"
-        self._targets = targets
+        self.search = search
+        self.unsaved: dict[str, str] = {}
         self._named: set[str] = set()
         self.problems: list[str] = []
+        self._progress = Progress(0)
+        self._is_format_given = False
 
     def load_default_plugins(self) -> None:
         """Register the reporters and ddplint's checker."""
@@ -90,6 +98,11 @@ class DdpLinter(PyLinter):
                 self.problems.append(f"{os.path.relpath(file)}: unknown option {name}; ddplint's own are {known}")
             raise
 
+    def _load_reporters(self, reporter_names: str) -> None:
+        """Use the formats that an option or the configuration names; pylint calls this for nothing else."""
+        self._is_format_given = True
+        super()._load_reporters(reporter_names)
+
     def _parse_error_mode(self) -> None:
         """Finish the configuration (pylint calls this last) and refuse one that leaves nothing to do."""
         if self._error_mode:
@@ -98,6 +111,8 @@ class DdpLinter(PyLinter):
             raise WrongUse("the configuration or the options disable every rule: nothing to check")
         if self.config.msg_template:
             _try_template(self)
+        elif not self._is_format_given and is_terminal(sys.__stdout__):
+            self._load_reporters(TerminalReporter.name)
 
     def check(self, files_or_modules: Sequence[str]) -> None:
         """Check the files and folders named."""
@@ -105,16 +120,27 @@ class DdpLinter(PyLinter):
         if self.config.from_stdin:
             self._check_unsaved(files_or_modules)
             return
-        if self._targets is None:
-            self._targets, problems = find_targets(files_or_modules)
-            self.problems += problems
-        items = list(self._items(self._targets))
-        self._named = {os.path.normpath(target.path) for target in self._targets if target.path == target.given}
-        if self.config.jobs > 1 and len(items) > 1:
-            check_parallel(self, min(self.config.jobs, len(items)), items)
-            return
-        with self._astroid_module_checker() as check_module:
-            deep.call(lambda: self._check_each(items, check_module))
+        if self.search is None:
+            self.search = find_targets(files_or_modules)
+            self.problems += self.search.problems
+        targets = self.search.targets
+        items = list(self._items(targets))
+        self._named = {os.path.normpath(target.path) for target in targets if target.path == target.given}
+        self._progress = Progress(len(items))
+        try:
+            if self.config.jobs > 1 and len(items) > 1:
+                check_parallel(self, min(self.config.jobs, len(items)), items)
+                return
+            with self._astroid_module_checker() as check_module:
+                deep.call(lambda: self._check_each(items, check_module))
+        finally:
+            self._progress.end()
+
+    def set_current_module(self, modname: str, filepath: str | None = None) -> None:
+        """Note which file messages belong to; where others check, this is called when one of theirs is done."""
+        super().set_current_module(modname, filepath)
+        if self.config.jobs > 1:
+            self._progress.advance()
 
     def check_single_file_item(self, file: FileItem) -> None:
         """Check one file in a worker process."""
@@ -171,10 +197,12 @@ class DdpLinter(PyLinter):
             raise WrongUse(f"the text for {names[0]} on standard input cannot be decoded: {error}") from None
         with self._astroid_module_checker() as check_module:
             for item in self._items([Target(names[0], names[0])]):
+                self.unsaved[os.path.abspath(item.filepath)] = text
                 self._visit(item, check_module, text)
 
     def _check_each(self, items: Iterable[FileItem], check_module: CheckModule) -> None:
         for item in items:
+            self._progress.advance()
             self._check_one(item, check_module)
 
     def _check_one(self, item: FileItem, check_module: CheckModule) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +38,25 @@ class Target:
             yield self.path
 
 
-def find_targets(paths: Iterable[str]) -> tuple[list[Target], list[str]]:
-    """The files that can carry a finding, and a line for each path that cannot be read."""
+class Search:
+    """What the paths on the command line lead to.
+
+    ``targets`` are the files that can carry a finding, ``problems`` holds a line for each path that cannot be read,
+    ``looked_at`` counts the files, and ``started`` is when the search began, of ``time.monotonic()``.
+    """
+
+    __slots__ = ("looked_at", "problems", "started", "targets")
+
+    def __init__(self, targets: list[Target], problems: list[str], looked_at: int, started: float) -> None:
+        self.targets = targets
+        self.problems = problems
+        self.looked_at = looked_at
+        self.started = started
+
+
+def find_targets(paths: Iterable[str]) -> Search:
+    """Look for Python files at and below ``paths``."""
+    started = time.monotonic()
     targets: list[Target] = []
     problems: list[str] = []
     for given in paths:
@@ -68,7 +86,7 @@ def find_targets(paths: Iterable[str]) -> tuple[list[Target], list[str]]:
     kept = set(_concerned(list(readable)))
     # A file that is named and is no Python is said to be none, whatever it has to do with DDP.
     kept.update(path for path, target in readable.items() if path not in kept and _is_named_and_broken(target))
-    return [readable[path] for path in readable if path in kept], problems
+    return Search([readable[path] for path in readable if path in kept], problems, len(readable), started)
 
 
 _LARGEST = 1 << 20
