@@ -187,7 +187,9 @@ def run_launched(copy: Path, about: dict[str, Any], *, fake_cuda: bool) -> tuple
     before = Path.cwd()
     os.chdir(copy)
     try:
-        program = launch.Program(about["entry"], tuple(map(str, about["args"])), NPROC, spawns=True, timeout=120.0)
+        program = launch.Program(
+            about["entry"], tuple(map(str, about.get("args", ()))), NPROC, spawns=True, timeout=120.0
+        )
         with contextlib.redirect_stderr(open(os.devnull, "w", encoding="utf-8")):
             ended, seen = watch(program, fake_cuda=fake_cuda)
     finally:
@@ -259,7 +261,7 @@ def be_rank(copy: Path, about: dict[str, Any], environment: dict[str, str], top:
         probe.arm()
         probe.patching.leave_to_python(torch._dynamo.eval_frame)
         probe._observe(torch)
-        sys.argv = [about["entry"], *map(str, about["args"])]
+        sys.argv = [about["entry"], *map(str, about.get("args", ()))]
         sys.path[0] = str((copy / about["entry"]).parent)
         runpy.run_path(about["entry"], run_name="__main__")
         status = 0
