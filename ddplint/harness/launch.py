@@ -81,7 +81,7 @@ def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) ->
     mark = f"{guard.FOLDER}={folder}"
     with _kept(mark):
         process = subprocess.Popen(
-            _command(program),
+            _command(program, folder),
             env=_environment(program, folder, started),
             stdin=subprocess.DEVNULL,
             stdout=stdout,
@@ -139,11 +139,12 @@ def _ranks_at_end(folder: Path) -> int:
     return len({end["rank"] for end in ends if not (folder / f"crash-{end['pid']}.json").exists()} - {None})
 
 
-def _command(program: Program) -> list[str]:
+def _command(program: Program, folder: Path) -> list[str]:
     script = [program.script, *program.arguments]
     if program.spawns:
         return [sys.executable, *script]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={program.nproc}"]
+    torchrun.append(f"--log-dir={folder / 'torchrun'}")  # by default it is left in the temporary folder
     return [*torchrun, *script]
 
 
@@ -252,7 +253,8 @@ def _reported(tail: str, noted: set[int | None]) -> tuple[int, int] | None:
 def _crashes(folder: Path) -> list[dict[str, Any]]:
     """What the program's processes noted of errors that nothing caught, by time, and the launchers' own left out."""
     notes = [_read(path) for path in folder.glob("crash-*.json")]
-    return sorted((note for note in notes if note["type"] not in _OF_THE_AGENT), key=lambda note: note["time"])
+    told = [note for note in notes if note["type"] and note["type"] not in _OF_THE_AGENT]
+    return sorted(told, key=lambda note: note["time"])
 
 
 def _lost(folder: Path) -> bool:
@@ -274,7 +276,7 @@ def _read(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = {}  # its disk was full
-    empty = {"time": 0.0, "pid": 0, "type": "an error", "text": "", "trace": "", "rank": None, "spawned": False}
+    empty = {"time": 0.0, "pid": 0, "type": "", "text": "", "trace": "", "rank": None, "spawned": False}
     return {**empty, **content}
 
 

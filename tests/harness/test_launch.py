@@ -145,7 +145,11 @@ def test_the_rank_at_fault_is_named_and_not_the_one_that_waited_for_it(
     tmp_path: Path, at_fault: str, said: str
 ) -> None:
     script = write(tmp_path, GROUP.format(at_fault))
-    process = run([*WATCH, "--", script.name], tmp_path, **{MARK: str(tmp_path)})
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    variables = {MARK: str(tmp_path), "TMPDIR": str(temporary)}
+    process = run([*WATCH, "--", script.name], tmp_path, **variables)
+    assert list(temporary.iterdir()) == []
     assert f"The script failed: {said}\n" in process.stdout, process.stderr
     assert process.returncode == 2
     assert left_running(tmp_path) == []
