@@ -25,6 +25,9 @@ def register(linter: PyLinter) -> None:
 
 def load_configuration(linter: PyLinter) -> None:
     """Check ddplint's options; pylint calls this when it has read the configuration and the command line."""
-    from ddplint.checker import check_options
+    from ddplint.checker import DdpChecker, check_options
 
     check_options(linter)
+    for checker in linter.get_checkers():
+        if isinstance(checker, DdpChecker):
+            checker.read_baseline()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tokenize
@@ -14,11 +15,14 @@ from pylint.checkers import BaseChecker
 
 from ddplint import deep, settings
 from ddplint.analysis import Analysis
+from ddplint.baseline import BaselineError, Ledger, Record
 from ddplint.evidence import Evidence
 from ddplint.pages import page
 from ddplint.rules import RULES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pylint.lint import PyLinter
     from pylint.typing import MessageDefinitionTuple, Options
 
@@ -46,10 +50,19 @@ def _messages() -> dict[str, MessageDefinitionTuple]:
     return messages
 
 
+_FILES = {
+    "baseline": "Keep the findings silent that this file names, and tell which of them are gone.",
+    "write-baseline": "Write the findings to this file, for --baseline, and report none.",
+}
+
+
 def _options() -> Options:
     # Without a default, so that an option that is given and empty can be told, and is not written by --generate-rcfile.
     kind = {"type": "csv", "default": None, "metavar": "<dotted names>"}
-    return tuple((name, {**kind, "help": settings.HELP[field]}) for field, name in settings.OPTIONS.items())
+    names: Options = tuple((name, {**kind, "help": settings.HELP[field]}) for field, name in settings.OPTIONS.items())
+    file = {"type": "path", "default": "", "metavar": "<file>"}
+    files: Options = tuple((name, {**file, "help": text}) for name, text in _FILES.items())
+    return (*names, *files)
 
 
 def check_options(linter: PyLinter) -> None:
@@ -79,6 +92,12 @@ class DdpChecker(BaseChecker):
         self._settings = settings.Settings()
         self._present: set[Name] = set()
         self._missing: set[Name] = set()
+        self._ledger = Ledger(None, None)
+
+    def read_baseline(self) -> None:
+        """Read the files that the options name, or end the process with a line about why they cannot be read."""
+        with _one_line():
+            self._ledger = Ledger(self.linter.config.baseline, self.linter.config.write_baseline)
 
     def open(self) -> None:
         """Note which rules are enabled; what comments in a file enable or disable is pylint's affair."""
@@ -88,20 +107,41 @@ class DdpChecker(BaseChecker):
             self._settings, self._analysis = given, None
 
     def close(self) -> None:
-        """Tell which names in the options name nothing; what a process of -j has seen is told by the one above it."""
-        if self._missing and not _is_worker():
+        """Tell which names in the options name nothing, and which known findings are gone.
+
+        What a process of -j has seen is told by the one above it.
+        """
+        if _is_worker():
+            return
+        if self._missing:
             _tell(self._missing - self._present)
+        with _one_line():
+            remarks = self._ledger.close(self._symbols)
+        for remark in () if self.linter.config.from_stdin else remarks:  # an editor would take it for a failure
+            print(f"ddplint: {remark}", file=sys.stderr)
 
-    def get_map_data(self) -> tuple[set[Name], set[Name]]:
-        """What a process of -j knows of the names in the options."""
-        return self._present, self._missing
+    def get_map_data(self) -> tuple[set[Name], set[Name], Record]:
+        """What a process of -j knows of the names in the options, and saw in the file it was given last."""
+        record, self._ledger.record = self._ledger.record, Record()
+        return self._present, self._missing, record
 
-    def reduce_map_data(self, _linter: PyLinter, data: list[tuple[set[Name], set[Name]]]) -> None:
+    def reduce_map_data(self, _linter: PyLinter, data: list[tuple[set[Name], set[Name], Record]]) -> None:
         """Tell what the processes of -j have seen."""
-        for present, missing in data:
+        for present, missing, record in data:
             self._present |= present
             self._missing |= missing
+            self._ledger.record.add(record)
+        self.open()
         self.close()
+
+    @property
+    def keeps_record(self) -> bool:
+        """Whether it matters which files are checked."""
+        return bool(self._ledger)
+
+    def pass_over(self, path: str) -> None:
+        """Take the file at ``path`` for checked: nothing can be found in it."""
+        self._ledger.record.checked.add(os.path.realpath(path))
 
     def visit_module(self, node: nodes.Module) -> None:
         """Add a message for each finding in the file of ``node``."""
@@ -139,10 +179,17 @@ class DdpChecker(BaseChecker):
         findings = deep.call(lambda: analysis.findings(path, self._symbols))
         self._present |= analysis.present
         self._missing |= analysis.missing
+        if self._ledger:
+            self._ledger.record.checked.add(os.path.realpath(path))
+            self._ledger.record.found.update(findings)
         return findings
 
     def _report(self, module: nodes.Module, finding: Finding) -> None:
         span = finding.span
+        evidence = Evidence.of(finding)
+        if self._ledger and self.linter.is_message_enabled(finding.symbol, span.line, evidence):
+            if self._ledger.accepts(finding):
+                return
         # pylint takes the file and the name of the enclosing function from the node, the place from the rest.
         self.add_message(
             finding.symbol,
@@ -152,7 +199,7 @@ class DdpChecker(BaseChecker):
             end_lineno=span.end_line,
             end_col_offset=span.end_column,
             args=finding.details or None,
-            confidence=Evidence.of(finding),
+            confidence=evidence,
         )
 
 
@@ -160,6 +207,16 @@ def _is_worker() -> bool:
     """Whether this is a process of pylint's -j."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
+
+
+@contextlib.contextmanager
+def _one_line() -> Iterator[None]:
+    """End the process where a baseline cannot be used, as pylint does where an option is wrong."""
+    try:
+        yield
+    except BaselineError as error:
+        print(f"ddplint: {error}", file=sys.stderr)
+        sys.exit(_WRONG_USE)
 
 
 def _tell(names: set[Name]) -> None:

@@ -93,7 +93,7 @@ def _paths(arguments: list[str]) -> list[str] | None:
 
 
 def _is_output_configured() -> bool:
-    """Whether a file that pylint may read its configuration from names an output format."""
+    """Whether a file that pylint may read its configuration from names an output format or a baseline."""
     folder = os.getcwd()
     home = os.path.expanduser("~")
     files = [os.environ.get("PYLINTRC", ""), os.path.join(home, ".pylintrc"), os.path.join(home, ".config", "pylintrc")]
@@ -106,8 +106,9 @@ def _is_output_configured() -> bool:
     for file in files:
         try:
             with open(file, "rb") as content:
-                if b"output" in content.read():
-                    return True
+                text = content.read()
+            if b"output" in text or b"baseline" in text:
+                return True
         except (OSError, ValueError):
             continue
     return False

@@ -33,7 +33,6 @@ from ddplint.reporters.terminal import TerminalReporter
 from ddplint.rules import RULES
 from ddplint.screen import Progress, is_terminal
 from ddplint.sections import options_in_own_section
-from ddplint.settings import OPTIONS
 from ddplint.targets import Target, find_targets
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class DdpLinter(PyLinter):
             file = self.current_name or ""  # pylint has set it, for messages about the file
             ours = options_in_own_section(file)
             unknown = [name for name in error.options if name in ours or name.startswith("ddp-")]
-            known = ", ".join(OPTIONS.values())
+            known = ", ".join(option for option, _ in DdpChecker.options)
             for name in dict.fromkeys(unknown):
                 self.problems.append(f"{os.path.relpath(file)}: unknown option {name}; ddplint's own are {known}")
             raise
@@ -126,6 +125,9 @@ class DdpLinter(PyLinter):
         targets = self.search.targets
         items = list(self._items(targets))
         self._named = {os.path.normpath(target.path) for target in targets if target.path == target.given}
+        if self._our_checker.keeps_record:
+            for item in self._items(self.search.silent):
+                self._our_checker.pass_over(item.filepath)
         self._progress = Progress(len(items))
         try:
             if self.config.jobs > 1 and len(items) > 1:
@@ -163,6 +165,12 @@ class DdpLinter(PyLinter):
         except (RecursionError, MemoryError):
             self._add_unreadable(_TOO_DEEP)
         return None
+
+    @property
+    def _our_checker(self) -> DdpChecker:
+        checker = self._checkers[DdpChecker.name][0]
+        assert isinstance(checker, DdpChecker)
+        return checker
 
     def _items(self, targets: Iterable[Target]) -> Iterator[FileItem]:
         """Those of ``targets`` that the configuration does not ignore."""
@@ -232,10 +240,8 @@ class DdpLinter(PyLinter):
 
     def _has_something_to_say(self, path: str) -> bool:
         """Whether pylint has to parse the file: for a finding, its syntax error, or a remark on its comments."""
-        checker = self._checkers[DdpChecker.name][0]
-        assert isinstance(checker, DdpChecker)
         try:
-            if checker.prepare(os.path.abspath(path)):
+            if self._our_checker.prepare(os.path.abspath(path)):
                 return True
             with open(path, "rb") as file:
                 source = file.read()

@@ -41,17 +41,22 @@ class Target:
 class Search:
     """What the paths on the command line lead to.
 
-    ``targets`` are the files that can carry a finding, ``problems`` holds a line for each path that cannot be read,
-    ``looked_at`` counts the files, and ``started`` is when the search began, of ``time.monotonic()``.
+    ``targets`` are the files that can carry a finding, ``silent`` those that cannot; ``problems`` holds a line for each
+    path that cannot be read, and ``started`` is when the search began, of ``time.monotonic()``.
     """
 
-    __slots__ = ("looked_at", "problems", "started", "targets")
+    __slots__ = ("problems", "silent", "started", "targets")
 
-    def __init__(self, targets: list[Target], problems: list[str], looked_at: int, started: float) -> None:
+    def __init__(self, targets: list[Target], silent: list[Target], problems: list[str], started: float) -> None:
         self.targets = targets
+        self.silent = silent
         self.problems = problems
-        self.looked_at = looked_at
         self.started = started
+
+    @property
+    def looked_at(self) -> int:
+        """The number of files."""
+        return len(self.targets) + len(self.silent)
 
 
 def find_targets(paths: Iterable[str]) -> Search:
@@ -86,7 +91,8 @@ def find_targets(paths: Iterable[str]) -> Search:
     kept = set(_concerned(list(readable)))
     # A file that is named and is no Python is said to be none, whatever it has to do with DDP.
     kept.update(path for path, target in readable.items() if path not in kept and _is_named_and_broken(target))
-    return Search([readable[path] for path in readable if path in kept], problems, len(readable), started)
+    silent = [target for path, target in readable.items() if path not in kept]
+    return Search([target for path, target in readable.items() if path in kept], silent, problems, started)
 
 
 _LARGEST = 1 << 20
