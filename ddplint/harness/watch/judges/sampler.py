@@ -156,7 +156,11 @@ def _is_torch(cls: object) -> bool:
 
 
 def _judge_inputs(run: Run) -> list[Verdict]:
-    """Without a training loader: the rows given to the wrapper, on all ranks."""
+    """Without a training loader: the rows given to the wrapper, on all ranks.
+
+    That they are the same is no more than evidence: the rule is about loaders, and what a program generates may be
+    meant to be the same everywhere.
+    """
     inputs = {rank.number: forward_rows(rank) for rank in run.ranks}
     if not any(True for rank in run.ranks for _ in rank.of("backward")):
         return [Verdict(RULE, State.NOT_EXERCISED, "nothing was trained")]
@@ -172,14 +176,13 @@ def _judge_inputs(run: Run) -> list[Verdict]:
         ]
     stack = _input_sites(run.ranks[0])
     steps = min(len({str(batch) for batch in some}) for some in inputs.values())
-    if steps < 2 or orders.variety(rows) < 2 * orders.VARIED or not orders.are_alike(rows):
-        text = "no DataLoader was seen, and the rows given to the model do not tell whose they are"
-        return [Verdict(RULE, State.CANNOT_JUDGE, text, stack, ranks, orders.numbers(rows))]
-    text = (
-        "Each rank's model is given the same rows in every step, so the added processes repeat work. "
-        "Give each rank its share, for instance rows[rank::world_size]."
-    )
-    return [Verdict(RULE, State.FOUND, text, stack, ranks, {**orders.numbers(rows), "same_order": True})]
+    text = "no DataLoader was seen, and the rows given to the model do not tell whose they are"
+    if steps >= 2 and orders.variety(rows) >= 2 * orders.VARIED and orders.are_alike(rows):
+        text = (
+            "no DataLoader was seen; each rank's model is given the same rows in every step: unless that is meant, "
+            "give each rank its share, for instance rows[rank::world_size]"
+        )
+    return [Verdict(RULE, State.CANNOT_JUDGE, text, stack, ranks, orders.numbers(rows))]
 
 
 def _input_sites(rank: Rank) -> tuple[str, ...]:
