@@ -14,7 +14,7 @@ from ddplint.rules import BY_SYMBOL
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAMPLER, EPOCH, STATE, SAVE, MOVE, SYNC = BY_SYMBOL
+SAMPLER, EPOCH, STATE, SAVE, MOVE, SYNC, *_ = BY_SYMBOL
 
 
 @dataclass(frozen=True)

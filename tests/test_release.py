@@ -104,6 +104,7 @@ def test_the_sdist_holds_what_its_tests_need(sdist: Path) -> None:
         ".gitignore",
         ".pre-commit-hooks.yaml",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
         "LICENSE",
         "PKG-INFO",
         "README.md",
