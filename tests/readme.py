@@ -45,6 +45,7 @@ def lay_out(readme: str, folder: Path) -> None:
     for block in blocks(readme):
         kind, _, name = block.note.partition(": ")
         if kind == "file":
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(block.text, encoding="utf-8")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import readme
 import yaml
-from conftest import DATA, run
+from conftest import DATA, SAMPLER, SAVE, run
 
 from ddplint.rules import RULES
 
@@ -40,7 +41,7 @@ def test_each_block_is_accounted_for() -> None:
     kinds = {(block.language, block.note.partition(":")[0]) for block in BLOCKS}
     checked = {("sh", "run"), ("python", "file"), ("text", "output"), ("toml", "file"), ("yaml", "file")}
     parsed = {("sh", ""), ("toml", ""), ("yaml", ""), ("json", "")}
-    assert kinds <= checked | parsed
+    assert kinds <= checked | parsed | {("sh", "script")}
     assert TEXT.count("```") == 2 * len(BLOCKS)
 
 
@@ -93,6 +94,74 @@ def test_the_files_are_valid(shown: Path) -> None:
             compile(block.text, block.note, "exec")
     hook = yaml.safe_load((shown / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"][0]["id"]
     assert hook in [entry["id"] for entry in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())]
+
+
+def steps(text: str) -> list[str]:
+    """The commands with ddplint in a file for continuous integration."""
+    content = yaml.safe_load(text)
+    jobs = content["jobs"].values() if "jobs" in content else [content["ddplint"]]
+    commands = [
+        line for job in jobs for line in (*job.get("script", ()), *(s.get("run", "") for s in job.get("steps", ())))
+    ]
+    return [command for command in commands if command.startswith("ddplint ")]
+
+
+@pytest.mark.parametrize(
+    ("file", "schema", "reports"),
+    [
+        (".github/workflows/ddplint.yml", ["vendor.github-workflows"], ["ddplint.sarif"]),
+        (".gitlab-ci.yml", ["vendor.gitlab-ci", "--data-transform=gitlab-ci"], ["code-quality.json", "tests.xml"]),
+    ],
+)
+def test_the_files_for_continuous_integration_are_valid_and_run(
+    shown: Path, file: str, schema: list[str], reports: list[str]
+) -> None:
+    process = run([sys.executable, "-m", "check_jsonschema", "--builtin-schema", *schema, file], shown)
+    assert process.returncode == 0, process.stdout + process.stderr
+    text = (shown / file).read_text()
+    (command,) = steps(text)
+    process = run([*readme.DDPLINT, *command.split()[1:]], shown)
+    assert process.returncode == 4, process.stderr
+    for report in reports:
+        assert report in text.partition(command)[2]  # a later step reads it
+        assert (shown / report).stat().st_size > 500
+
+
+def test_the_baseline_silences_what_is_there(shown: Path) -> None:
+    (shown / "pyproject.toml").unlink()  # for the configuration shown last
+    block = next(block for block in BLOCKS if block.note == "script")
+    write, use = (line.split()[1:] for line in block.text.splitlines())
+    assert run([*readme.DDPLINT, *write], shown).returncode == 0
+    assert run([*readme.DDPLINT, *use], shown).returncode == 0
+    (shown / "pyproject.toml").write_text(
+        next(b.text for b in BLOCKS if b.text.startswith("[tool.pylint.ddplint]\nbase"))
+    )
+    assert run([*readme.DDPLINT, "."], shown).returncode == 0
+    pylint = ["-m", "pylint", "--load-plugins=ddplint", "--disable=all", "--enable=ddplint", "train.py"]
+    assert run([sys.executable, *pylint], shown).returncode == 0
+
+
+def test_a_part_of_the_project_is_left_out_or_has_its_own_configuration(shown: Path) -> None:
+    folder = shown / "experiments"
+    folder.mkdir()
+    for name in ("train.py", "data.py"):
+        (folder / name).write_text((shown / name).read_text())
+    (shown / "pyproject.toml").write_text(next(block.text for block in BLOCKS if "ignore-paths" in block.text))
+    process = run([*readme.DDPLINT, "."], shown)
+    assert "train.py" in process.stdout
+    assert "experiments" not in process.stdout
+    (folder / "pylintrc").write_text(f"[main]\ndisable={SAVE}\n")
+    (command,) = re.findall(r"`ddplint (--rcfile=[^`]*)`", TEXT)
+    process = run([*readme.DDPLINT, *command.split()], shown)
+    assert SAMPLER in process.stdout
+    assert SAVE not in process.stdout
+    process = run([*readme.DDPLINT, "."], folder)
+    assert SAMPLER in process.stdout
+    assert SAVE not in process.stdout
+    (shown / "train.py").write_text(f"# pylint: disable={SAVE}\n{(shown / 'train.py').read_text()}")
+    process = run([*readme.DDPLINT, "train.py"], shown)
+    assert SAMPLER in process.stdout
+    assert SAVE not in process.stdout
 
 
 def test_a_plugin_that_is_not_there_fails_the_run(shown: Path) -> None:
