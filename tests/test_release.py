@@ -15,6 +15,8 @@ import pytest
 from conftest import found, run
 
 import ddplint as package
+from ddplint.checker import DdpChecker
+from ddplint.harness.command import COMMANDS
 from ddplint.pages import page
 from ddplint.rules import RULES
 
@@ -186,8 +188,10 @@ def test_the_changes_begin_with_this_version() -> None:
     assert re.findall(r"^## (.*)$", CHANGES, re.MULTILINE)[0] == package.__version__
 
 
-def test_the_changes_name_each_rule_and_command() -> None:
+def test_the_changes_name_each_rule_command_and_option() -> None:
     for rule in RULES:
         assert f"[`{rule.symbol}`](ddplint/pages/{rule.symbol}.md)" in CHANGES
-    for command in ("ddplint", "pylint --load-plugins=ddplint", "ddplint-run prove"):
+    for command in ("ddplint PATHS", "pylint --load-plugins=ddplint", *(f"ddplint-run {name}" for name in COMMANDS)):
         assert f"`{command}" in CHANGES
+    for name, _ in DdpChecker.options:
+        assert f"`--{name}" in CHANGES

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-_COMMANDS = {
+COMMANDS = {
     "train": "train the reference script on two or more processes and show what each saw",
     "prove": "run each rule's mistake and its cure, and show the difference in numbers",
     "watch": "run a script as it is and report the mistakes it makes",
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"ddplint {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in _COMMANDS.items():
+    for name, summary in COMMANDS.items():
         module = importlib.import_module(f"ddplint.harness.{name}")
         module.add_options(
             commands.add_parser(name, help=summary, description=(module.__doc__ or "").partition("\n")[0])
