@@ -88,7 +88,7 @@ class Analysis:
                     key = (finding.span, symbol)
                     if key not in found or finding.details < found[key].details:
                         found[key] = finding
-        return marked((found[key] for key in sorted(found)), module.display, module.source, module.tree)
+        return marked((found[key] for key in sorted(found)), module.display, module.lines(), module.tree)
 
     def programs(self, path: str) -> list[Program]:
         """The programs that the file at absolute ``path`` runs in, and those that read what it writes."""

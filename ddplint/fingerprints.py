@@ -23,13 +23,12 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _Position = tuple[int, int]
 
 
-def marked(findings: Iterable[Finding], path: str, source: bytes, tree: ast.Module) -> list[Finding]:
+def marked(findings: Iterable[Finding], path: str, lines: list[bytes], tree: ast.Module) -> list[Finding]:
     """The findings of one file, with their fingerprints and in the order given, which is that of their lines.
 
-    ``path`` is the file's below the project's root, with forward slashes; ``source`` is its text in UTF-8, and ``tree``
+    ``path`` is the file's below the project's root, with forward slashes; ``lines`` is its text in UTF-8, and ``tree``
     what that was parsed to.
     """
-    lines = source.decode("utf-8", "replace").split("\n")
     numbers: Counter[Fingerprint] = Counter()
     found = []
     for finding in findings:
@@ -42,10 +41,9 @@ def marked(findings: Iterable[Finding], path: str, source: bytes, tree: ast.Modu
     return found
 
 
-def _in_bytes(span: Span, lines: list[str]) -> _Position:
+def _in_bytes(span: Span, lines: list[bytes]) -> _Position:
     """The beginning of ``span`` as Python's trees count columns."""
-    before = lines[span.line - 1][: span.column] if span.line <= len(lines) else ""
-    return span.line, len(before.encode("utf-8"))
+    return span.line, len(lines[span.line - 1].decode("utf-8")[: span.column].encode("utf-8"))
 
 
 def _around(tree: ast.AST, at: _Position) -> Iterator[ast.stmt]:
@@ -73,17 +71,13 @@ def _end(statement: ast.stmt) -> _Position:
     return statement.end_lineno or statement.lineno, statement.end_col_offset or 0
 
 
-def _head(statement: ast.stmt, lines: list[str]) -> str:
+def _head(statement: ast.stmt, lines: list[bytes]) -> str:
     """The text of a statement, up to the first one in it."""
     first, last = _start(statement), min(map(_start, _statements(statement)), default=_end(statement))
     kept = lines[first[0] - 1 : last[0]]
-    kept[-1] = _cut(kept[-1], 0, last[1])
-    kept[0] = _cut(kept[0], first[1], None)
-    return "\n".join(kept)
-
-
-def _cut(line: str, first: int, last: int | None) -> str:
-    return line.encode("utf-8")[first:last].decode("utf-8", "replace")
+    kept[-1] = kept[-1][: last[1]]
+    kept[0] = kept[0][first[1] :]
+    return b"\n".join(kept).decode("utf-8")
 
 
 def _normal(text: str) -> str:

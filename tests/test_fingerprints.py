@@ -68,6 +68,22 @@ def test_it_changes_with_the_statement_and_the_function(project: Path, old: str,
     assert changed.digest != save.digest
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "shift_jis"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_it_does_not_depend_on_how_the_text_is_stored(project: Path, encoding: str, line_end: str) -> None:
+    words = "気温" if encoding == "shift_jis" else "Größe"
+    saving = (
+        f'    note = "{words}"; torch.save(\n        model.state_dict(),  # {words}\n        "{words}.pt",\n    )\n'
+    )
+    source = f"# coding: {encoding.removesuffix('-sig')}\n{TRAIN.replace(SAVING, saving)}"
+    path = project / "train.py"
+    path.write_bytes(source.replace("\n", line_end).encode(encoding))
+    finding = Analysis().findings(os.fspath(path), ["ddp-unguarded-save"])[0]
+    assert finding.fingerprint is not None
+    assert finding.fingerprint.text == f'torch.save(model.state_dict(),"{words}.pt")'
+    assert finding.span.column == len(f'    note = "{words}"; ')
+
+
 def test_equal_statements_are_numbered(project: Path) -> None:
     marks = fingerprints(project / "train.py", TRAIN.replace(SAVING, SAVING * 3))
     assert [mark.number for mark in marks if mark.rule == "ddp-unguarded-save"] == [1, 2, 3]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 import gc
+import io
+import re
+import tokenize
 import warnings
 
 from ddplint import deep
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def parse(source: bytes) -> ast.Module | None:
@@ -19,6 +24,14 @@ def parse(source: bytes) -> ast.Module | None:
     except RecursionError:
         # Python counts the caller's frames against the nesting of the source.
         return _parse_deep(source)
+
+
+def lines_of(source: bytes) -> list[bytes]:
+    """The lines of ``source`` as Python counts them, in UTF-8, whose bytes are what the columns of its tree count."""
+    if source.isascii() and b"\r" not in source:
+        return source.split(b"\n")
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+    return [line.encode("utf-8") for line in _LINE_END.split(source.decode(encoding))]
 
 
 def _parse(source: bytes) -> ast.Module | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from ddplint.project.files import MAX_BYTES, read, shows_wrap
 from ddplint.project.graph import Graph
 from ddplint.project.imports import Import, ImportReader
-from ddplint.project.parse import parse
+from ddplint.project.parse import lines_of, parse
 from ddplint.project.tree import Tree
 
 TYPE_CHECKING = False
@@ -35,6 +35,10 @@ class Module:
     tree: ast.Module
     is_package: bool
     """Whether it is an ``__init__.py``."""
+
+    def lines(self) -> list[bytes]:
+        """Its lines as Python counts them, in UTF-8, whose bytes are what the columns of the tree count."""
+        return lines_of(self.source)
 
 
 class Project:

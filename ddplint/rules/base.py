@@ -62,7 +62,7 @@ def span(site: Site) -> Span:
     match node:
         case ast.Call(func=part) | ast.For(iter=part) | ast.AsyncFor(iter=part) | ast.While(test=part):
             end = part
-    lines = site.module.source.split(b"\n")
+    lines = site.module.lines()
     line, end_line = getattr(node, "lineno", 1), getattr(end, "end_lineno", 1) or 1
     return Span(
         line,
