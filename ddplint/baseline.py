@@ -140,7 +140,7 @@ class Ledger:
         Raises ``BaselineError`` for a file that is there and is none, for one that is to be read and is not there, and
         for one that cannot be written because its folder is not there.
         """
-        self.record = Record()
+        self._record = Record()
         self._written = _to_write(_place(written)) if written else None
         is_made = self._written is not None and known is not None and _place(known) == self._written.file
         self._known = Baseline.read(_place(known)) if known and not is_made else self._written
@@ -149,9 +149,24 @@ class Ledger:
         """Whether there is anything to be done."""
         return self._known is not None
 
+    def note(self, file: str, findings: Iterable[Finding]) -> None:
+        """Take down that a file was checked, and what was found in it."""
+        if self:
+            self._record.checked.add(os.path.realpath(file))
+            self._record.found.update(findings)
+
+    def take(self) -> Record:
+        """What was taken down; a new page is begun."""
+        record, self._record = self._record, Record()
+        return record
+
+    def add(self, record: Record) -> None:
+        """Take down what another process saw."""
+        self._record.add(record)
+
     def accepts(self, finding: Finding) -> bool:
-        """Whether ``finding``, which nothing in the code silences, is known or shall be from now on."""
-        self.record.shown.add(finding)
+        """Take down ``finding``, which nothing in the code silences; true if it is known, or shall be from now on."""
+        self._record.shown.add(finding)
         return self._known is not None and (self._written is not None or self._known.knows(finding))
 
     def close(self, rules: Collection[str]) -> list[str]:
@@ -160,11 +175,11 @@ class Ledger:
         Raises ``BaselineError`` if the file cannot be written.
         """
         if self._written is not None:
-            new = self._written.updated(self.record, rules)
+            new = self._written.updated(self._record, rules)
             new.write()
             added, removed = len(new.entries - self._written.entries), len(self._written.entries - new.entries)
             return [f"{self._written.file}: {len(new.entries)} known findings ({added} added, {removed} removed)"]
-        gone = self._known.gone(self.record, rules) if self._known is not None else []
+        gone = self._known.gone(self._record, rules) if self._known is not None else []
         return [f"known and no longer found: {entry}" for entry in gone]
 
 

@@ -15,7 +15,7 @@ from pylint.checkers import BaseChecker
 
 from ddplint import deep, settings
 from ddplint.analysis import Analysis
-from ddplint.baseline import BaselineError, Ledger, Record
+from ddplint.baseline import BaselineError, Ledger
 from ddplint.evidence import Evidence
 from ddplint.pages import page
 from ddplint.rules import RULES
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pylint.lint import PyLinter
     from pylint.typing import MessageDefinitionTuple, Options
 
+    from ddplint.baseline import Record
     from ddplint.findings import Finding
 
 INTERNAL_ERROR = "ddp-internal-error"
@@ -122,15 +123,14 @@ class DdpChecker(BaseChecker):
 
     def get_map_data(self) -> tuple[set[Name], set[Name], Record]:
         """What a process of -j knows of the names in the options, and saw in the file it was given last."""
-        record, self._ledger.record = self._ledger.record, Record()
-        return self._present, self._missing, record
+        return self._present, self._missing, self._ledger.take()
 
     def reduce_map_data(self, _linter: PyLinter, data: list[tuple[set[Name], set[Name], Record]]) -> None:
         """Tell what the processes of -j have seen."""
         for present, missing, record in data:
             self._present |= present
             self._missing |= missing
-            self._ledger.record.add(record)
+            self._ledger.add(record)
         self.open()
         self.close()
 
@@ -141,7 +141,7 @@ class DdpChecker(BaseChecker):
 
     def pass_over(self, path: str) -> None:
         """Take the file at ``path`` for checked: nothing can be found in it."""
-        self._ledger.record.checked.add(os.path.realpath(path))
+        self._ledger.note(path, ())
 
     def visit_module(self, node: nodes.Module) -> None:
         """Add a message for each finding in the file of ``node``."""
@@ -179,9 +179,7 @@ class DdpChecker(BaseChecker):
         findings = deep.call(lambda: analysis.findings(path, self._symbols))
         self._present |= analysis.present
         self._missing |= analysis.missing
-        if self._ledger:
-            self._ledger.record.checked.add(os.path.realpath(path))
-            self._ledger.record.found.update(findings)
+        self._ledger.note(path, findings)
         return findings
 
     def _report(self, module: nodes.Module, finding: Finding) -> None:

@@ -154,6 +154,17 @@ READERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def alone(projects: Path) -> list[Told]:
+    """What the command says in one format, one process and the other order of files."""
+    files = sorted((path.relative_to(projects) for path in projects.glob("*/**/*.py")), reverse=True)
+    return in_json(ddplint("--output-format=json2", *files, cwd=projects, PYTHONHASHSEED="7").stdout)
+
+
+def test_every_run_says_the_same(reports: dict[str, str], alone: list[Told]) -> None:
+    assert sorted(in_json(reports["json2"])) == sorted(alone)
+
+
 def test_every_format_says_the_same(reports: dict[str, str]) -> None:
     expected = in_json(reports["json2"])
     assert len(expected) >= 10
@@ -255,6 +266,11 @@ def test_all_formats_are_whole_when_nothing_is_found(tmp_path: Path) -> None:
 def test_a_comment_keeps_a_finding_out(project: Path) -> None:
     (project / "train.py").write_text(TRAIN.replace(SAVING, f"{SAVING.rstrip()}  # pylint: disable={SAVE}\n"))
     assert [told.symbol for told in in_sarif(ddplint("--output-format=sarif", ".", cwd=project).stdout)] == [SAMPLER]
+
+
+def test_the_sarif_is_the_same_in_each_run(projects: Path) -> None:
+    first, second = (ddplint("--output-format=sarif", ".", cwd=projects, PYTHONHASHSEED=seed).stdout for seed in "12")
+    assert first == second
 
 
 def test_unsaved_text_is_reported_at_its_file(project: Path) -> None:
