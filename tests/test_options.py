@@ -274,6 +274,107 @@ def test_a_name_is_followed_to_what_it_means(styles: Path, style: str, here: Her
         assert process.stderr == ""
 
 
+TOOLS = """\
+import os
+
+import torch
+
+TABLE = {}
+
+
+def logged(function):
+    def wrapper(*args):
+        print(function.__name__)
+        return function(*args)
+    return wrapper
+
+
+class Vault:
+    def put(self, state, path):
+        if os.path.exists(path):
+            return
+        torch.save(state, path, pickle_protocol=4)
+
+    def put_all(self, state, path):
+        if os.path.exists(path):
+            return
+        torch.save(state, path)
+
+
+class Deep(Vault):
+    @logged
+    def bare(self, model):
+        return TABLE[id(model)] if id(model) in TABLE else model
+
+    @logged
+    def same(self, model):
+        return TABLE[id(model)] if id(model) in TABLE else model
+"""
+LOADING = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+import transformers
+from guild.orders import Own, Theirs
+
+import tools
+
+
+class Mine(Own):
+    pass
+
+
+class Others(Theirs):
+    pass
+
+
+def main():
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(torch.nn.Linear(8, 1))
+    vault = tools.Deep()
+    data = torch.randn(64, 8)
+    for loader in ({loaders}):
+        for batch in loader:
+            model(batch).sum().backward()
+    vault.put(model.module.state_dict(), "a.pt")
+    vault.put_all(model.module.state_dict(), "b.pt")
+    if dist.get_rank() == 0:
+        torch.save(vault.bare(model).state_dict(), "c.pt")
+        torch.save(vault.same(model).state_dict(), "d.pt")
+
+
+main()
+"""
+LOADERS = (
+    "DataLoader(data, sampler=Mine(data))",
+    "DataLoader(data, sampler=Others(data))",
+    "DataLoader(transformers.OwnRows())",
+    "DataLoader(transformers.AllRows())",
+)
+LOADED = LOADING.format(loaders=", ".join(f"\n        {loader}" for loader in LOADERS))
+NAMED = {
+    "ddp-sharding-classes": ("guild.orders.Own,transformers.OwnRows", ("Mine(data)", "OwnRows()")),
+    "ddp-one-rank-savers": ("tools.Deep.put", ("pickle_protocol",)),
+    "ddp-unwrap-functions": ("tools.Deep.bare", ("vault.bare(",)),
+}
+
+
+@pytest.mark.parametrize("option", NAMED)
+def test_classes_methods_and_libraries_are_named_too(club: Path, option: str, here: Here) -> None:
+    (club / "tools.py").write_text(TOOLS)
+    (club / "train.py").write_text(LOADED)
+    names, silenced = NAMED[option]
+    before, after = (
+        {(m["path"], m["line"]) for m in messages(here(club, JSON, *options, "train.py", "tools.py"))}
+        for options in ([], [f"--{option}={names}"])
+    )
+    texts = {"train.py": LOADED.splitlines(), "tools.py": TOOLS.splitlines()}
+    gone = {(path, line) for path, line in before if any(part in texts[path][line - 1] for part in silenced)}
+    assert len(gone) == len(silenced)
+    assert after == before - gone
+
+
 def test_on_the_other_ranks_a_predicate_is_false(club: Path) -> None:
     source = SCRIPT.replace("if on_duty():", "if on_duty():\n        pass\n    else:")
     (club / "train.py").write_text(source)
