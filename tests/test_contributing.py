@@ -48,9 +48,10 @@ def write_page(root: Path) -> None:
     """Copy the page that is named and rewrite what the tests look at."""
     copied, written = re.findall(r"`(ddplint/pages/ddp-[a-z-]+\.md)`", TEXT)[:2]
     old = page(copied.rpartition("/")[2].removesuffix(".md"))
-    text = old.text.replace(old.symbol, SYMBOL).replace(old.id, "W7190").replace(old.summary, "What it is about.")
+    text = old.text
     for heading, case in (("Wrong", BAD), ("Right", OK)):
         text = text.replace(old.sections[heading], f"```python\n{(root / case / 'train.py').read_text()}```")
+    text = text.replace(old.symbol, SYMBOL).replace(old.id, "W7190").replace(old.summary, "What it is about.")
     (root / written).write_text(text, encoding="utf-8")
 
 
@@ -72,7 +73,10 @@ def here(grown: Path, *arguments: str) -> Process:
 
 def test_the_new_rule_is_listed_and_explained(grown: Path) -> None:
     assert here(grown, "--list").stdout.splitlines()[-1].split()[:2] == ["W7190", SYMBOL]
-    assert here(grown, "--explain", SYMBOL).stdout.startswith(f"# {SYMBOL} (W7190)\n\nWhat it is about.\n\n## ")
+    explained = here(grown, "--explain", SYMBOL).stdout
+    assert explained.startswith(f"# {SYMBOL} (W7190)\n\nWhat it is about.\n\n## ")
+    for case in (BAD, OK):
+        assert f"```python\n{(grown / case / 'train.py').read_text()}```" in explained
 
 
 def test_the_new_rule_finds_its_case_and_not_the_twin(grown: Path) -> None:
@@ -115,5 +119,5 @@ def test_the_checks_are_those_of_ci() -> None:
     [set_up] = (block.text for block in BLOCKS if "venv" in block.text)
     [checks] = (block.text for block in BLOCKS if block.text.startswith("ruff"))
     assert re.findall(r"'\.\[\w+\]'", set_up) == re.findall(r"'\.\[\w+\]'", ci)
-    for command in checks.strip().replace(" .", "").split(" && "):
+    for command in checks.strip().replace(" --fix", "").replace(" .", "").split(" && "):
         assert re.search(rf"^{command}\b", ci, re.MULTILINE)
