@@ -12,6 +12,9 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ddplint.project.files import read
+from ddplint.project.parse import parse
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
@@ -74,7 +77,7 @@ class Baseline:
         Raises ``BaselineError`` if there is none, or what is there is none.
         """
         try:
-            with open(file, encoding="utf-8") as text:
+            with open(file, encoding="utf-8", errors="surrogatepass") as text:
                 content = json.load(text)
         except OSError as error:
             raise BaselineError(f"{file}: {error.strerror}") from None
@@ -83,7 +86,8 @@ class Baseline:
         try:
             return cls(file, [_entry(item) for item in _items(content)])
         except (KeyError, TypeError) as error:
-            raise BaselineError(f"{file}: not a baseline of this version of ddplint: {error}") from None
+            reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            raise BaselineError(f"{file}: not a baseline of this version of ddplint: {reason}") from None
 
     def knows(self, finding: Finding) -> bool:
         """Whether ``finding`` stands in it."""
@@ -98,19 +102,22 @@ class Baseline:
     def gone(self, record: Record, rules: Collection[str]) -> list[Entry]:
         """The entries of ``rules`` in files that were checked, or that are no more, for which nothing was found."""
         found = {self.entry(finding) for finding in record.found}
+        checked = self._checked(record)
         return sorted(
             entry
             for entry in self.entries - found
-            if entry.rule in rules and (self._path(entry) in record.checked or not os.path.exists(self._path(entry)))
+            if entry.rule in rules and (self._path(entry) in checked or not os.path.exists(self._path(entry)))
         )
 
     def updated(self, record: Record, rules: Collection[str]) -> Baseline:
         """The baseline that knows what was found, and what it knew of files that were not checked."""
-        gone = self.gone(record, rules)
-        known = {self.entry(finding) for finding in record.shown}
-        kept = (entry for entry in self.entries.difference(gone) if self._path(entry) not in record.checked)
-        other = (entry for entry in self.entries.difference(gone) if entry.rule not in rules)
-        return Baseline(self.file, known.union(kept, other))
+        checked = self._checked(record)
+        kept = (
+            entry
+            for entry in self.entries.difference(self.gone(record, rules))
+            if self._path(entry) not in checked or entry.rule not in rules
+        )
+        return Baseline(self.file, {self.entry(finding) for finding in record.shown}.union(kept))
 
     def write(self) -> None:
         """Write the file anew. Raises ``BaselineError`` if it cannot be written."""
@@ -121,6 +128,11 @@ class Baseline:
                 file.write(f"{text}\n")
         except OSError as error:
             raise BaselineError(f"{self.file}: {error.strerror}") from None
+
+    def _checked(self, record: Record) -> set[str]:
+        """The files in it that were checked; one that Python cannot parse was not, whoever looked at it."""
+        paths = record.checked.intersection(map(self._path, self.entries))
+        return {path for path in paths if (source := read(path)) is None or parse(source) is not None}
 
     def _relative(self, path: str) -> str:
         with contextlib.suppress(ValueError):  # on another drive

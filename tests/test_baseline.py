@@ -101,6 +101,16 @@ def test_what_went_with_the_last_trace_of_ddp_is_told(adopted: Path) -> None:
     assert ddplint(f"--baseline={KNOWN}", ".", cwd=adopted).stderr.endswith(GONE)
 
 
+@ENTRIES
+def test_a_file_that_cannot_be_parsed_was_not_checked(adopted: Path, check: Callable[..., Process], jobs: str) -> None:
+    edit(adopted, lambda text: text + "\ndef (:\n")
+    known = (adopted / KNOWN).read_text()
+    process = check(jobs, f"--baseline={KNOWN}", "--enable=syntax-error", ".", cwd=adopted)
+    assert ({symbol for *_, symbol in found(process)}, process.stderr) == ({"syntax-error"}, "")
+    check(jobs, f"--write-baseline={KNOWN}", ".", cwd=adopted)
+    assert (adopted / KNOWN).read_text() == known
+
+
 def test_it_shrinks_and_keeps_what_was_not_checked(adopted: Path) -> None:
     (adopted / "sub").mkdir()
     (adopted / "sub" / "train.py").write_text(TRAIN)
