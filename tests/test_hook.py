@@ -177,18 +177,14 @@ def test_what_is_not_staged_is_no_cure_and_is_kept(parted: Repository) -> None:
     assert (parted.root / "data.py").read_text() == f"{DATA}# being worked on\n"
 
 
-def test_files_that_git_does_not_know_are_neighbours_too(repository: Repository) -> None:
-    """The data set that a staged file imports is there, and gives each rank its share."""
-    repository.write(
-        "shares.py", "import torch.distributed as dist\n\n\ndef mine(n):\n    return n[dist.get_rank() :: 2]"
-    )
-    repository.write(
-        "data.py",
-        "import torch\nfrom torch.utils.data import TensorDataset\nfrom shares import mine\n\n\n"
-        "def build_dataset():\n    return TensorDataset(mine(torch.randn(256, 8)), mine(torch.randint(2, (256,))))\n",
-    )
-    repository.write("train.py", f"{TRAIN}\n# changed\n")
-    assert {symbol for _, _, symbol in places(repository.commit("train.py", "data.py"))} == {SAVE}
+def test_files_that_git_does_not_know_are_neighbours_too(parted: Repository) -> None:
+    """The model is wrapped in such a file."""
+    parted.git("rm", "--cached", "train.py")
+    parted.write("loading.py", LOADING)
+    process = parted.commit("loading.py")
+    assert places(process) == [("loading.py", line_of("DataLoader(", LOADING), SAMPLER)]
+    (parted.root / "train.py").unlink()
+    assert parted.commit("loading.py").returncode == 0
 
 
 def test_files_and_exclude_choose_what_is_judged_and_args_how(repository: Repository) -> None:
