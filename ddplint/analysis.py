@@ -51,21 +51,37 @@ _CONSTRUCT = re.compile(
 class Analysis:
     """The findings of one run; create one a run, ask it for each file."""
 
-    def __init__(self, unsaved: Mapping[str, bytes] | None = None, settings: Settings | None = None) -> None:
-        """``unsaved`` maps absolute paths to the text that stands in for the file on disk (``--from-stdin``)."""
+    def __init__(
+        self, unsaved: Mapping[str, bytes] | None = None, settings: Settings | None = None, *, lasts: bool = False
+    ) -> None:
+        """``unsaved`` maps absolute paths to the text that stands in for the file on disk (``--from-stdin``).
+
+        ``lasts``: there will be calls of ``renew``, for which what is read is kept.
+        """
         self._unsaved = dict(unsaved or {})
+        self._lasts = lasts
         self._settings = settings or Settings()
         self.present: set[tuple[str, str]] = set()
         """The options and their names that were found in the project of a file asked for."""
         self.missing: set[tuple[str, str]] = set()
         """Those that a project should hold, as it has the module they begin with, and does not."""
         self._projects: dict[str, Project] = {}
+        self._old: set[str] = set()
+        """The roots of the projects that were not asked since the files were taken anew."""
         self._programs: dict[str, Program] = {}
         self._barren: dict[str, Program] = {}
         """The programs that wrap nothing."""
         self._dropped = 0
         self._untidy = 0
         self._found: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
+
+    def renew(self, unsaved: Mapping[str, bytes]) -> None:
+        """Take the files as they stand now, with ``unsaved`` in place of some; what did not change is not read again.
+
+        The answers are those that a new ``Analysis`` would give.
+        """
+        self._unsaved = dict(unsaved)
+        self._old.update(self._projects)
 
     def findings(self, path: str, symbols: Collection[str]) -> list[Finding]:
         """The findings of the rules ``symbols`` in the file at absolute ``path``, in the order of their lines.
@@ -101,7 +117,13 @@ class Analysis:
     def _project(self, path: str) -> Project:
         root = find_root(path)
         if root not in self._projects:
-            self._projects[root] = Project(root, self._unsaved)
+            self._projects[root] = Project(root, self._unsaved, lasts=self._lasts)
+        elif root in self._old and self._projects[root].renew(self._unsaved):
+            # What a program does may follow from any text of its project.
+            self._programs.clear()
+            self._barren.clear()
+            self._found.clear()
+        self._old.discard(root)
         return self._projects[root]
 
     def _program(self, project: Project, entry: str) -> Program:

@@ -195,14 +195,21 @@ class Ledger:
         return [f"known and no longer found: {entry}" for entry in gone]
 
 
+def place(file: str, folder: str) -> str:
+    """Where a baseline stands: a relative one in the absolute ``folder``, or else in the nearest one above with it."""
+    above = folder
+    while not os.path.exists(found := os.path.join(above, file)):
+        if os.path.dirname(above) == above:
+            return os.path.join(folder, file)
+        above = os.path.dirname(above)
+    return found
+
+
 def _place(file: str) -> str:
-    """Where a baseline stands: a relative one in the working directory, or else in the nearest folder above with it."""
-    folder = os.getcwd()
-    while not os.path.exists(place := os.path.join(folder, file)):
-        if os.path.dirname(folder) == folder:
-            return file
-        folder = os.path.dirname(folder)
-    return file if folder == os.getcwd() else place
+    """The same from the working directory, and as it was given if it stands there."""
+    here = os.getcwd()
+    found = place(file, here)
+    return file if found == os.path.join(here, file) else found
 
 
 def _to_write(file: str) -> Baseline:

@@ -21,7 +21,7 @@ from ddplint.pages import page
 from ddplint.rules import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pylint.lint import PyLinter
     from pylint.typing import MessageDefinitionTuple, Options
@@ -93,6 +93,7 @@ class DdpChecker(BaseChecker):
         self._settings = settings.Settings()
         self._present: set[Name] = set()
         self._missing: set[Name] = set()
+        self._told: set[Name] = set()
         self._ledger = Ledger(None, None)
 
     def read_baseline(self) -> None:
@@ -115,7 +116,8 @@ class DdpChecker(BaseChecker):
         if _is_worker():
             return
         if self._missing:
-            _tell(self._missing - self._present)
+            _tell(self._missing - self._present - self._told)
+            self._told |= self._missing
         with _one_line():
             remarks = self._ledger.close(self._symbols)
         for remark in () if self.linter.config.from_stdin else remarks:  # an editor would take it for a failure
@@ -164,10 +166,25 @@ class DdpChecker(BaseChecker):
 
         May raise what the analysis raises; the visit then reports it.
         """
-        findings = self._findings(path, None)
+        try:
+            findings = self._findings(path, None)
+        except Exception:
+            self._analysis = None  # it may be half done
+            raise
         if findings:
             self._prepared[path] = findings
         return bool(findings)
+
+    def renew(self, unsaved: Mapping[str, bytes]) -> None:
+        """Take the files as they stand now, with ``unsaved`` in place of some, for what is prepared from now on.
+
+        What did not change since the last time is not read again, and what was seen before is forgotten.
+        """
+        self._ledger.take()
+        if self._analysis is None:
+            self._analysis = Analysis(unsaved, self._settings, lasts=True)
+        else:
+            self._analysis.renew(unsaved)
 
     def _findings(self, path: str, unsaved: bytes | None) -> list[Finding]:
         if not self._symbols:
@@ -227,12 +244,16 @@ def unsaved_source(module: nodes.Module) -> bytes | None:
     source = module.file_bytes
     if source is None:
         return None
-    if isinstance(source, str):
-        source = source.encode("utf-8")
     # astroid encodes the text as UTF-8 whatever its first lines declare.
+    return as_in_a_file(source if isinstance(source, str) else source.decode("utf-8", "surrogatepass"))
+
+
+def as_in_a_file(text: str) -> bytes:
+    """``text`` in the encoding that its first lines declare."""
+    source = text.encode("utf-8", "surrogatepass")
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
-        return source.decode("utf-8").encode(encoding)
+        return source if encoding == "utf-8-sig" else text.encode(encoding)
     except (SyntaxError, LookupError, UnicodeError):
         return source
 

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 
+from ddplint.configurations import possible_configurations
 from ddplint.screen import is_terminal, summary
 from ddplint.targets import find_targets
 
@@ -25,7 +26,6 @@ _HINT = "ddplint: name the files or folders to check, for example: ddplint . (dd
 _SILENT_FLAGS = frozenset(("--exit-zero",))
 _SILENT_OPTIONS = frozenset(("-d", "--disable", "-e", "--enable", "--ignore", "-j", "--jobs", "-f", "--output-format"))
 _SILENT_FORMATS = frozenset(("text", "colorized", "parseable", "no-header", "github"))
-_CONFIGURATIONS = ("pylintrc", "pylintrc.toml", ".pylintrc", ".pylintrc.toml", "pyproject.toml", "setup.cfg", "tox.ini")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,16 +94,7 @@ def _paths(arguments: list[str]) -> list[str] | None:
 
 def _is_output_configured() -> bool:
     """Whether a file that pylint may read its configuration from names an output format or a baseline."""
-    folder = os.getcwd()
-    home = os.path.expanduser("~")
-    files = [os.environ.get("PYLINTRC", ""), os.path.join(home, ".pylintrc"), os.path.join(home, ".config", "pylintrc")]
-    files.append("/etc/pylintrc")
-    while True:
-        files.extend(os.path.join(folder, name) for name in _CONFIGURATIONS)
-        if os.path.dirname(folder) == folder:
-            break
-        folder = os.path.dirname(folder)
-    for file in files:
+    for file in possible_configurations(os.getcwd()):
         try:
             with open(file, "rb") as content:
                 text = content.read()

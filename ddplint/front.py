@@ -30,7 +30,7 @@ USAGE = 32
 _FATAL = 1
 _INTERRUPTED = 130
 
-_DEFAULTS = (
+DEFAULTS = (
     # What a configuration made for all of pylint says about checkers and plugins that are not loaded here.
     "--disable=bad-plugin-value,unknown-option-value,unrecognized-inline-option,unrecognized-option,"
     "useless-option-value",
@@ -49,13 +49,13 @@ def run(arguments: Sequence[str], search: Search | None) -> int:
         print(f"ddplint {__version__}\n{full_version}")
         return 0
     try:
-        configuration, problems = _configuration(arguments)
+        options, problems = configuration(arguments)
         for problem in problems:
             _say(problem)
         output = io.StringIO()
         try:
             with contextlib.redirect_stdout(output):
-                status = _lint([*configuration, *_DEFAULTS, *arguments], search)
+                status = _lint([*options, *DEFAULTS, *arguments], search)
         finally:
             _write(output.getvalue())
         return status | (USAGE if problems else 0)
@@ -67,15 +67,15 @@ def run(arguments: Sequence[str], search: Search | None) -> int:
         _say("interrupted")
         return _INTERRUPTED
     except Exception as error:
-        line, status = _explained(error)
+        line, status = explained(error)
         if status == _FATAL and os.environ.get(DEBUG_SWITCH):
             raise
         _say(line)
         return status
 
 
-def _explained(error: Exception) -> tuple[str, int]:
-    """One line about ``error``, and the exit status."""
+def explained(error: Exception) -> tuple[str, int]:
+    """One line about ``error``, which ended a run or kept it from starting, and the exit status."""
     reason = " ".join(str(error).split())
     if isinstance(error, WrongUse | ArgumentPreprocessingError):
         return reason, USAGE
@@ -110,8 +110,11 @@ def _lint(arguments: list[str], search: Search | None) -> int:
     return status | (USAGE if linter.problems else 0)
 
 
-def _configuration(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The option that names pylint's configuration file, if any, and a line for each one that cannot be read."""
+def configuration(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The option that names pylint's configuration file, if any, and a line for each one that cannot be read.
+
+    ``arguments`` are the command line's; the file is looked for as pylint does, from the working directory on.
+    """
     if any(argument.startswith("--rc") for argument in arguments):
         return [], []
     remarks = io.StringIO()

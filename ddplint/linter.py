@@ -36,7 +36,7 @@ from ddplint.sections import options_in_own_section
 from ddplint.targets import Target, find_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from astroid import nodes
 
@@ -144,6 +144,25 @@ class DdpLinter(PyLinter):
         if self.config.jobs > 1:
             self._progress.advance()
 
+    def check_open(self, path: str, text: str, inside: str, unsaved: Mapping[str, bytes]) -> None:
+        """Check the file at absolute ``path``, whose text is now ``text``; may be called again and again.
+
+        The configuration's paths are below the folder ``inside``. ``unsaved`` maps absolute paths to what stands in
+        place of files, this one included. About text that is no Python, or has no findings, nothing is said.
+        """
+        self.initialize()
+        below = os.path.relpath(path, inside) if path.startswith(os.path.join(inside, "")) else path
+        if any(self._is_ignored(part) for part in Target(below, below.split(os.sep)[0] or below).paths()):
+            return
+        with self._astroid_module_checker() as check_module:
+            self._our_checker.renew(unsaved)
+            try:
+                is_found = self._our_checker.prepare(path)
+            except Exception:  # noqa: BLE001 - it is met again, and reported, when the file is visited
+                is_found = True
+            if is_found:
+                self._visit(FileItem(path, path, path), check_module, text)
+
     def check_single_file_item(self, file: FileItem) -> None:
         """Check one file in a worker process."""
         with self._astroid_module_checker() as check_module:
@@ -200,7 +219,7 @@ class DdpLinter(PyLinter):
         if len(names) != 1:
             raise WrongUse("--from-stdin takes exactly one file name")
         try:
-            text = _decoded(sys.stdin.buffer.read())
+            text = decoded(sys.stdin.buffer.read())
         except (SyntaxError, LookupError, UnicodeError) as error:
             raise WrongUse(f"the text for {names[0]} on standard input cannot be decoded: {error}") from None
         with self._astroid_module_checker() as check_module:
@@ -287,7 +306,11 @@ class _Builder(AstroidBuilder):
         """Leave ``node`` alone: a star would be looked up in the module it stands for."""
 
 
-def _decoded(source: bytes) -> str:
+def decoded(source: bytes) -> str:
+    """The text of a Python file.
+
+    Raises ``SyntaxError``, ``LookupError`` or ``UnicodeError`` where it is not in the encoding that it declares.
+    """
     encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
     return source.decode(encoding)
 
@@ -296,7 +319,7 @@ def _is_python(source: bytes) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(_decoded(source))  # bytes in a comment would not be looked at
+            ast.parse(decoded(source))  # bytes in a comment would not be looked at
     except (SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
         return False
     return True

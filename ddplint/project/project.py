@@ -6,16 +6,19 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 
-from ddplint.project.files import MAX_BYTES, read, shows_wrap
+from ddplint.project.files import shows_wrap
 from ddplint.project.graph import Graph
 from ddplint.project.imports import Import, ImportReader
 from ddplint.project.parse import lines_of, parse
+from ddplint.project.texts import KeptTexts, Texts
 from ddplint.project.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Mapping
+
+    from ddplint.project.reach import Block
 
 _MOST_READ = 300
 """The names in more files than these lead nearly everywhere, and reading them takes longer than it spares."""
@@ -48,13 +51,42 @@ class Project:
     skips (see ``walk.python_files``) are nobody's import; asked about, such a file stands alone, with what it imports.
     """
 
-    def __init__(self, root: str, unsaved: Mapping[str, bytes] | None = None) -> None:
-        """``root`` as ``find_root`` gives it; ``unsaved`` maps absolute paths to the text that replaces the file's."""
+    def __init__(self, root: str, unsaved: Mapping[str, bytes] | None = None, *, lasts: bool = False) -> None:
+        """``root`` as ``find_root`` gives it; ``unsaved`` maps absolute paths to the text that replaces the file's.
+
+        ``lasts``: what is read is kept, so that ``renew`` can be called.
+        """
         self.root = os.path.realpath(root)
-        self._unsaved = {os.path.realpath(path): text for path, text in (unsaved or {}).items()}
+        self._texts = KeptTexts(unsaved) if lasts else Texts(unsaved)
         self._modules: dict[str, Module | None] = {}
         self._kept = 0
         self._holding: dict[tuple[bytes, ...], tuple[str, ...]] = {}
+        self._imported: dict[str, tuple[str, ...]] = {}
+        self._blocks: dict[str, tuple[Block, ...]] = {}
+
+    def renew(self, unsaved: Mapping[str, bytes]) -> bool:
+        """Take the files as they stand now, with ``unsaved`` in place of some; what did not change is not read again.
+
+        Returns whether an answer may be another one than before: if so, none of the old ones holds.
+        """
+        assert isinstance(self._texts, KeptTexts), "made to be asked once"
+        changed = self._texts.renew(unsaved)
+        tree = Tree(self.root, self._texts.unsaved)
+        if tree.is_like(self._tree):
+            if not changed:
+                return False
+        else:
+            self._tree = tree
+            self._imported.clear()
+            self.__dict__.pop("_reader", None)
+        for path in changed:
+            self._imported.pop(path, None)
+            self._blocks.pop(path, None)
+            self._drop(path)
+        self._holding.clear()
+        for name in ("_wraps", "_graph", "_programs_that_may_wrap"):
+            self.__dict__.pop(name, None)
+        return True
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -67,10 +99,7 @@ class Project:
 
     def source(self, path: str) -> bytes | None:
         """The text of the file at ``path``; ``None`` if it is unreadable or too large."""
-        if path in self._unsaved:
-            text = self._unsaved[path]
-            return text if len(text) <= MAX_BYTES else None
-        return read(path)
+        return self._texts.get(path)
 
     def module(self, path: str) -> Module | None:
         """The parsed file at ``path``; ``None`` if it is unreadable, too large or no Python.
@@ -112,14 +141,13 @@ class Project:
         return self._read_imports(path) if known is None else known
 
     def _read_imports(self, path: str) -> tuple[str, ...]:
-        source = self.source(path)
-        if source is None:
-            return ()
-        found: set[str] = set()
-        for statement in self._reader.statements(source):
-            self._collect(path, statement, found)
-        found.discard(path)
-        return tuple(sorted(found))
+        if path not in self._imported:
+            found: set[str] = set()
+            for statement in self._reader.statements(self.source(path) or b""):
+                self._collect(path, statement, found)
+            found.discard(path)
+            self._imported[path] = tuple(sorted(found))
+        return self._imported[path]
 
     def dependents(self, path: str) -> tuple[str, ...]:
         """The programs in which the file at ``path`` runs, sorted.
@@ -156,7 +184,7 @@ class Project:
 
     @cached_property
     def _tree(self) -> Tree:
-        return Tree(self.root, self._unsaved)
+        return Tree(self.root, self._texts.unsaved)
 
     @cached_property
     def _reader(self) -> ImportReader:
@@ -177,7 +205,17 @@ class Project:
             return self._graph.programs
         from ddplint.project.reach import programs_that_may_wrap
 
-        return programs_that_may_wrap(sorted(self._graph.matters), self.source, self._graph.imports)
+        return programs_that_may_wrap(sorted(self._graph.matters), self.source, self._blocks_of, self._graph.imports)
+
+    def _blocks_of(self, path: str) -> tuple[Block, ...]:
+        if path in self._blocks:
+            return self._blocks[path]
+        from ddplint.project.reach import blocks
+
+        found = tuple(blocks(path, self.source(path) or b""))
+        if isinstance(self._texts, KeptTexts):
+            self._blocks[path] = found
+        return found
 
     def _wraps_alone(self, path: str) -> bool:
         """Whether a file that is no part of the tree reaches a wrap."""
@@ -215,8 +253,11 @@ class Project:
     def _drop_oldest(self) -> None:
         """Forget the modules asked for longest ago, down to the limit, never the last."""
         while self._kept > _KEPT_SOURCE and len(self._modules) > 1:
-            module = self._modules.pop(next(iter(self._modules)))
-            self._kept -= len(module.source) if module else 0
+            self._drop(next(iter(self._modules)))
+
+    def _drop(self, path: str) -> None:
+        module = self._modules.pop(path, None)
+        self._kept -= len(module.source) if module else 0
 
 
 def _has_word(source: bytes, word: bytes) -> bool:

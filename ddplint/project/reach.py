@@ -31,7 +31,7 @@ _BY_THEMSELVES = frozenset({b"forward"})
 
 
 @dataclass(eq=False, slots=True)
-class _Block:
+class Block:
     """A definition, or what stands outside of any: its words, those behind a dot apart."""
 
     path: str
@@ -39,27 +39,30 @@ class _Block:
     is_method: bool = False
     plain: set[bytes] = field(default_factory=set)
     attributes: set[bytes] = field(default_factory=set)
-    owner: _Block | None = None
+    owner: Block | None = None
     """The class whose instances run the method by themselves; of a decorated definition, what runs at the import."""
 
 
 def programs_that_may_wrap(
-    files: Iterable[str], source: Callable[[str], bytes | None], imports: Mapping[str, Iterable[str]]
+    files: Iterable[str],
+    source: Callable[[str], bytes | None],
+    blocks_of: Callable[[str], Iterable[Block]],
+    imports: Mapping[str, Iterable[str]],
 ) -> frozenset[str]:
-    """Those of ``files`` that, run as a program, may come to a wrap.
+    """Those of ``files`` that, run as a program, may come to a wrap; ``blocks_of`` gives the ``blocks`` of each.
 
     A function or class is reached by its name in its own file and in those that import it, a method by its name behind
     a dot anywhere, and what stands outside of definitions by an import. More is found than is so, never less, but for
     names that are computed.
     """
-    blocks: list[_Block] = []
+    found_blocks: list[Block] = []
     wrappers = {WRAPPER}
     for path in files:
         text = source(path) or b""
         if WRAPPER in text:
             wrappers.update(name for match in _RENAMED.finditer(text) for name in match.groups() if name)
-        blocks += _blocks(path, text)
-    leading = _leading(blocks, wrappers, imports)
+        found_blocks += blocks_of(path)
+    leading = _leading(found_blocks, wrappers, imports)
     importing = _Importers(imports)
     found = {block.path for block in leading}
     for path in sorted({block.path for block in leading if not block.name}):
@@ -67,10 +70,10 @@ def programs_that_may_wrap(
     return frozenset(found)
 
 
-def _leading(blocks: list[_Block], wrappers: set[bytes], imports: Mapping[str, Iterable[str]]) -> set[_Block]:
+def _leading(blocks: list[Block], wrappers: set[bytes], imports: Mapping[str, Iterable[str]]) -> set[Block]:
     """The blocks that wrap, or that name one that does."""
-    holders: dict[bytes, list[_Block]] = defaultdict(list)
-    behind_dots: dict[bytes, list[_Block]] = defaultdict(list)
+    holders: dict[bytes, list[Block]] = defaultdict(list)
+    behind_dots: dict[bytes, list[Block]] = defaultdict(list)
     for block in blocks:
         for word in block.plain | block.attributes:
             holders[word].append(block)
@@ -121,11 +124,12 @@ class _Importers:
         return self._known[path]
 
 
-def _blocks(path: str, source: bytes) -> Iterator[_Block]:
-    outside, started = _Block(path, b""), _Block(path, b"__main__")
+def blocks(path: str, source: bytes) -> Iterator[Block]:
+    """The definitions in the text of the file at ``path``, and what stands outside of them."""
+    outside, started = Block(path, b""), Block(path, b"__main__")
     yield outside
     yield started
-    around: list[tuple[int, bytes, _Block]] = []
+    around: list[tuple[int, bytes, Block]] = []
     decorated = False
     for line in _DOCUMENTED.sub(b"", source).split(b"\n"):
         stripped = line.lstrip()
@@ -138,7 +142,7 @@ def _blocks(path: str, source: bytes) -> Iterator[_Block]:
         if (match := _DEFINITION.match(line)) is not None and all(kind == b"class" for _, kind, _ in around):
             holder = around[-1][2] if around else None
             name = match.group(3)
-            block = _Block(path, name, is_method=holder is not None and match.group(2) == b"def")
+            block = Block(path, name, is_method=holder is not None and match.group(2) == b"def")
             if decorated:
                 block.owner = outside
             elif holder is not None and (

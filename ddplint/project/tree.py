@@ -52,6 +52,10 @@ class Tree:
         """Whether the file ``path`` is part of the tree."""
         return path in self._files
 
+    def is_like(self, other: Tree) -> bool:
+        """Whether ``other`` gives the same answers, as far as both have the same root."""
+        return self.files == other.files and self._aliases == other._aliases
+
     def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
         """See ``Project.resolve``."""
         folder, _, file = importer.rpartition(os.sep)
