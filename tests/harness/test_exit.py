@@ -11,6 +11,8 @@ from conftest import run
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 LAUNCH = """
 import sys
 from pathlib import Path

@@ -12,6 +12,8 @@ from conftest import run
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 INSTALL = "import torch\nfrom ddplint.harness.watch.fake_cuda import install\ninstall(torch)\n"
 
 # Each observation is a JSON value, or the first line of the error that came instead.

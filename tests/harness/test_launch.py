@@ -14,6 +14,8 @@ from conftest import run
 
 import ddplint
 
+pytestmark = pytest.mark.long
+
 HARNESS = [sys.executable, "-m", "ddplint.harness"]
 WATCH = [*HARNESS, "watch"]
 PLAIN = [*WATCH, "--spawn", "--"]  # without torchrun, which takes seconds to start

@@ -13,6 +13,8 @@ import pytest
 from ddplint.harness import launch
 from ddplint.harness.watch import events
 
+pytestmark = pytest.mark.long
+
 Events = list[dict[str, Any]]
 
 TRAINING = """\

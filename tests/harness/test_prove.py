@@ -60,7 +60,9 @@ def programs(rule: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 # The proofs
 
 
-@pytest.fixture(scope="module", params=[2, 4], ids=["2-ranks", "4-ranks"])
+@pytest.fixture(
+    scope="module", params=[pytest.param(2, id="2-ranks"), pytest.param(4, id="4-ranks", marks=pytest.mark.long)]
+)
 def proved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Process, Any]:
     """A run over all rules: the number of ranks, the process, and the rules by name."""
     ranks: int = request.param
@@ -131,6 +133,7 @@ def test_the_linter_reports_what_the_sources_are_marked_with(tmp_path: Path) -> 
     assert found(ddplint("--output-format=json2", *enabled, ".", cwd=tmp_path)) == marked
 
 
+@pytest.mark.long
 def test_a_source_runs_by_itself_under_torchrun(tmp_path: Path) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     run([*torchrun, str(SOURCES / "wrapper_mistake.py")], tmp_path)
@@ -187,6 +190,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind"), FAULTS)
 def test_what_does_not_show_it_is_told(tampered: tuple[Process, Any], name: str, kind: str) -> None:
     process, rules = tampered
@@ -200,6 +204,7 @@ def test_what_does_not_show_it_is_told(tampered: tuple[Process, Any], name: str,
         assert f"{name}_{kind}: {fault}\n" in process.stdout
 
 
+@pytest.mark.long
 def test_the_status_says_that_something_was_not_shown(tampered: tuple[Process, Any]) -> None:
     process, _ = tampered
     assert process.returncode == 1
@@ -241,6 +246,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
 def test_no_rank_outlives_the_command(tmp_path: Path, number: signal.Signals) -> None:
     sources, temporary = tmp_path / "sources", tmp_path / "temporary"

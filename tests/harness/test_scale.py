@@ -293,6 +293,7 @@ def test_a_sound_device_scales_and_has_no_cause(measured: tuple[subprocess.Compl
     assert ET.fromstring((folder / "plot.svg").read_text()).tag.endswith("svg")  # noqa: S314
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["loader", "batch", "straggler"])
 def test_an_injected_fault_is_named(fault: str, tmp_path: Path):
     result = simulate("--sizes=1,3", "--causes", f"--inject={fault}", f"--json={tmp_path}/report.json", rounds=1)
@@ -302,6 +303,7 @@ def test_an_injected_fault_is_named(fault: str, tmp_path: Path):
     assert json.loads((tmp_path / "report.json").read_text())["cause"] == fault
 
 
+@pytest.mark.long
 def test_a_slow_interconnect_is_named_and_misses_the_baseline(
     measured: tuple[subprocess.CompletedProcess[str], Path],
 ):
@@ -333,6 +335,7 @@ def busy() -> Iterator[None]:
             other.wait()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("busy")
 def test_a_busy_machine_gets_no_verdict(tmp_path: Path):
     result = run_scale("--device=cpu", "--sizes=1,2", "--rounds=1", f"--save={tmp_path}/base.json")
@@ -390,6 +393,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_a_script_is_measured_as_it_is(tmp_path: Path):
     (tmp_path / "train.py").write_text(SCRIPT)
     options = ["--sizes=1,2", "--rounds=1", f"--json={tmp_path}/report.json", f"--plot={tmp_path}/plot.svg"]
@@ -406,6 +410,7 @@ def test_a_script_is_measured_as_it_is(tmp_path: Path):
     assert ET.fromstring((tmp_path / "plot.svg").read_text()).tag.endswith("svg")  # noqa: S314
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "status", "line"),
     [

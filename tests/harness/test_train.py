@@ -17,7 +17,7 @@ REFERENCE = Path(ddplint.__file__).parent / "harness" / "reference.py"
 LOAD = "import sys, torch; print(*torch.load(sys.argv[1], weights_only=True))"
 
 
-@pytest.mark.parametrize(("nproc", "accumulation", "steps"), [(2, 4, 2), (4, 3, 2)])
+@pytest.mark.parametrize(("nproc", "accumulation", "steps"), [(2, 4, 2), pytest.param(4, 3, 2, marks=pytest.mark.long)])
 def test_each_rank_sees_its_share_and_a_step_costs_one_sync(
     tmp_path: Path, nproc: int, accumulation: int, steps: int
 ) -> None:
@@ -38,6 +38,7 @@ def test_each_rank_sees_its_share_and_a_step_costs_one_sync(
     assert keys == ["0.weight", "0.bias", "2.weight", "2.bias"]
 
 
+@pytest.mark.long
 def test_a_copy_of_the_reference_trains_alone_and_the_linter_is_silent_on_it(tmp_path: Path) -> None:
     copy = tmp_path / "train.py"
     copy.write_bytes(REFERENCE.read_bytes())

@@ -100,6 +100,7 @@ def test_each_rule_is_found_on_its_line_and_confirms_the_linter(script: Path) ->
     assert sorted(path.name for path in script.parent.iterdir()) == [".git", "model.pt", "report.json", "train.py"]
 
 
+@pytest.mark.long
 def test_fake_cuda_shows_a_move_and_is_named_in_the_report(tmp_path: Path) -> None:
     folder = tmp_path / "case"
     shutil.copytree(CASES / "device-bad-copy-goes-home", folder)
@@ -109,6 +110,7 @@ def test_fake_cuda_shows_a_move_and_is_named_in_the_report(tmp_path: Path) -> No
     assert any("ran on fake CUDA" in note for note in content["notes"])
 
 
+@pytest.mark.long
 def test_a_script_that_spawns_its_ranks_is_started_plainly(tmp_path: Path) -> None:
     (tmp_path / "spawn.py").write_text(
         "import sys\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
@@ -131,6 +133,7 @@ def test_a_script_that_spawns_its_ranks_is_started_plainly(tmp_path: Path) -> No
     assert ("spawn.py", 16, "ddp-unguarded-save") in found(content)
 
 
+@pytest.mark.long
 def test_a_hang_ends_with_each_rank_s_place(tmp_path: Path) -> None:
     text = "import os, time\n\ndef wait():\n    time.sleep(900)\n\nif os.environ['RANK'] == '0':\n    wait()\nwait()\n"
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
@@ -141,6 +144,7 @@ def test_a_hang_ends_with_each_rank_s_place(tmp_path: Path) -> None:
     assert "rank 1 stood at train.py:4 in wait, called from train.py:8 in <module>" in process.stdout
 
 
+@pytest.mark.long
 def test_a_crash_shows_the_first_real_error_and_what_was_found(tmp_path: Path) -> None:
     text = ALL_WRONG.replace(
         'print("the', 'if dist.get_rank() == 1:\n    raise ValueError("no such tide")\ndist.barrier()\n#'
