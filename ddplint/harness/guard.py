@@ -32,6 +32,7 @@ _RANK_PROCESS = "DDPLINT_RUN_RANK_PROCESS"  # the process that torchrun made a r
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _stacks: list[TextIO] = []  # kept open: faulthandler writes to the descriptor
 _rank: list[int] = []
+_hooked: list[BaseException] = []  # what nothing caught and was noted
 _armed: list[int] = []  # the process whose stack faulthandler is to write
 
 
@@ -40,9 +41,8 @@ def arm() -> None:
     with contextlib.suppress(Exception):
         die_with_parent()
         sys.excepthook = _hook
-        if _is_rank():
-            # The first to be registered is the last to run: what happens later is Python's and torch's own exit.
-            atexit.register(note, "end", {})
+        # The first to be registered is the last to run: what happens later is Python's and torch's own exit.
+        atexit.register(_at_end, is_rank=_is_rank())
         _arm_stack()
 
 
@@ -72,7 +72,7 @@ def note_crash(
     """Note an error that ends this process, or that a ``spawned`` process hands to its parent."""
     if not issubclass(kind, KeyboardInterrupt):
         lines = traceback.format_exception(kind, error, trace)
-        text, trace_text = str(error)[:2_000], "".join(lines)[-20_000:]
+        text, trace_text = said(error), "".join(lines)[-20_000:]
         note("crash", {"type": kind.__name__, "text": text, "trace": trace_text, "spawned": spawned})
 
 
@@ -97,7 +97,30 @@ def be_rank(rank: int) -> None:
         _begin(stack)
 
 
+def said(error: BaseException) -> str:
+    """What ``error`` says, or at least that it fails to."""
+    try:
+        return str(error)[:2_000]
+    except Exception:  # noqa: BLE001  # it is the program's code
+        return "<exception str() failed>"  # as Python prints it
+
+
+def unhooked() -> BaseException | None:
+    """The error that nothing caught, where it went to an ``excepthook`` of the program's own; for use at exit."""
+    error: BaseException | None = getattr(sys, "last_value", None)  # the interpreter leaves it there
+    return None if any(error is hooked for hooked in _hooked) else error
+
+
+def _at_end(*, is_rank: bool) -> None:
+    error = unhooked()
+    if error is not None:
+        note_crash(type(error), error, error.__traceback__)
+    if is_rank:
+        note("end", {})
+
+
 def _hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    _hooked.append(error)
     note_crash(kind, error, trace)
     sys.__excepthook__(kind, error, trace)
 

@@ -29,7 +29,7 @@ def observe(torch: ModuleType) -> None:
     around(importlib.import_module("torch.multiprocessing.spawn"), "_wrap", _be_spawned)
     around(multiprocessing.process.BaseProcess, "run", _be_process)
     _observe_crashes()
-    atexit.register(writing.emit, "exit")
+    atexit.register(_exit)
 
 
 def _init(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -93,6 +93,13 @@ def _observe_crashes() -> None:
     sys.excepthook = note
 
 
+def _exit() -> None:
+    error = guard.unhooked()
+    if error is not None:
+        _crashed(type(error), error, error.__traceback__)
+    writing.emit("exit")
+
+
 @quiet
 def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
@@ -101,7 +108,7 @@ def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackTy
     writing.emit(
         "crash",
         type=kind.__name__,
-        text=str(error)[:2_000],
+        text=guard.said(error),
         trace="".join(lines)[-20_000:],
         sites=sites.of_traceback(trace),
     )
