@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lupa
 import pytest
 import readme
 import yaml
-from conftest import DATA, SAMPLER, SAVE, run
+from conftest import DATA, FOUND, SAMPLER, SAVE, TRAIN, found, run
+from lsp import Server
 
 from ddplint.rules import RULES
 
@@ -40,7 +42,8 @@ def shown(tmp_path: Path) -> Path:
 def test_each_block_is_accounted_for() -> None:
     kinds = {(block.language, block.note.partition(":")[0]) for block in BLOCKS}
     checked = {("sh", "run"), ("python", "file"), ("text", "output"), ("toml", "file"), ("yaml", "file")}
-    parsed = {("sh", ""), ("toml", ""), ("yaml", ""), ("json", "")}
+    checked |= {("json", "settings"), ("text", "arguments")}
+    parsed = {("sh", ""), ("toml", ""), ("yaml", ""), ("lua", "")}
     assert kinds <= checked | parsed | {("sh", "script")}
     assert TEXT.count("```") == 2 * len(BLOCKS)
 
@@ -90,6 +93,8 @@ def test_the_files_are_valid(shown: Path) -> None:
             json.loads(block.text)
         elif block.language == "yaml":
             assert yaml.safe_load(block.text)
+        elif block.language == "lua":
+            lupa.LuaRuntime().compile(block.text)
         elif block.language == "python":
             compile(block.text, block.note, "exec")
     hook = yaml.safe_load((shown / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"][0]["id"]
@@ -176,3 +181,35 @@ def test_a_plugin_that_is_not_there_fails_the_run(shown: Path) -> None:
 
 def test_the_silenced_file_is_silent(shown: Path) -> None:
     assert run([*readme.DDPLINT, "silenced.py"], shown).returncode == 0
+
+
+def _shown(note: str) -> str:
+    return next(block.text for block in BLOCKS if block.note == note)
+
+
+@pytest.fixture
+def train(project: Path) -> Path:
+    return project / "train.py"
+
+
+def test_the_settings_of_the_language_server_show_each_finding_once(train: Path, tmp_path: Path) -> None:
+    settings = json.loads(_shown("settings: pylsp"))["pylsp"]["plugins"]
+    (train.parent / "pylintrc").write_text("[MAIN]\ndisable=all\nenable=ddplint\nload-plugins=ddplint\n")
+    with Server(train.parent, settings, log=tmp_path / "log") as server:
+        found = [each for each in server.open(train, TRAIN) if each["source"] in ("pylint", "ddplint")]
+    assert [each["source"] for each in found] == ["pylint"] * len(FOUND)
+
+
+def test_the_settings_of_vscode_are_the_extensions_and_load_the_plugin(train: Path) -> None:
+    settings = json.loads(_shown("settings: vscode"))
+    assert settings.keys() == {"pylint.importStrategy", "pylint.args", "pylint.lintOnChange"}
+    command = [sys.executable, "-m", "pylint", *settings["pylint.args"], "--disable=all", "--enable=ddplint"]
+    assert found(run([*command, "--output-format=json2", train.name], train.parent)) == FOUND
+
+
+def test_the_external_tool_prints_what_its_filter_describes(train: Path) -> None:
+    arguments = _shown("arguments: pycharm").replace("$FilePath$", str(train)).split()
+    process = run([*readme.DDPLINT, *arguments], train.parent)
+    lines = [line for line in process.stdout.splitlines() if line.startswith(str(train))]
+    assert {int(line.removeprefix(f"{train}:").split(":")[0]) for line in lines} == {line for _, line, _ in FOUND}
+    assert all(line.split(":")[2].isdecimal() for line in lines)
