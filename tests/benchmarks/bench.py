@@ -3,8 +3,8 @@
 ``python tests/benchmarks/bench.py [--rounds N] [--files N] [--tree DIR ...]``
 
 What a run costs where nothing concerns DDP, for one file and for trees (``--tree`` adds real ones); what the plugin
-adds to a pylint run that lints anyway; and how the work grows with the files of one program. Beside a ratio stands its
-goal.
+adds to a pylint run that lints anyway; how the work grows with the files of one program; and what it costs to check a
+file again in an editor. Beside a ratio stands its goal.
 
 Machines are noisy and differ: only the ratios within one run mean something.
 """
@@ -19,9 +19,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+
+from ddplint.session import Session
 
 CASES = Path(__file__).parents[2] / "testdata" / "cases"
 ONE_FILE = CASES / "device-bad-double-and-wrap"  # 60 lines
@@ -29,6 +32,7 @@ ONE_FILE = CASES / "device-bad-double-and-wrap"  # 60 lines
 PYLINT = [sys.executable, "-m", "pylint", "--recursive=y"]
 DDPLINT, RUFF = "ddplint", "ruff F401"
 GROWTH = (10, 100, 1000)
+EDITED = (1, 10, 100, 300)
 
 PLAIN = '''\
 """Module {number} of a library that has nothing to do with training."""
@@ -173,6 +177,27 @@ def report_growth(folder: Path) -> None:
         print(f"{files:8} files{cost.cpu:20.0f}{cost.cpu / files:14.2f}{cost.memory:10.0f}")
 
 
+def report_edits(folder: Path, rounds: int) -> None:
+    """What a change of one file's text costs in an editor, next to a run of the command over that file."""
+    print(f"\none file checked{'command ms':>14}{'again ms':>10}{'again is':>12}{'goal':>10}")
+    for files in EDITED:
+        program = one_program(folder / str(files), files)
+        script = next(path for path in sorted(program.glob("*.py")) if not path.name.startswith("part_"))
+        command = [str(Path(sys.executable).with_name("ddplint")), str(script)]
+        text = script.read_text()
+        session = Session(str(program), print)
+        session.messages(str(script), {str(script): text})
+        cold, again = [], []
+        for number in range(rounds):
+            cold.append(measure(command, program).cpu)
+            start = time.process_time()
+            found = session.messages(str(script), {str(script): text + f"# edit {number}\n"})
+            again.append((time.process_time() - start) * 1000)
+            assert found
+        once, more = statistics.median(cold), statistics.median(again)
+        print(f"of {files:4} files  {once:14.0f}{more:10.1f}{f'{more / once:.3f} x':>12}{'0.15 x':>10}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
@@ -189,6 +214,7 @@ def main() -> None:
             report(entry, costs)
         report_plugin(entries[1].folder, args.rounds)
         report_growth(Path(name) / "growth")
+        report_edits(Path(name) / "edits", args.rounds)
 
 
 if __name__ == "__main__":
