@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
+
+from ddplint.harness.statuses import HarnessError
 
 
 def processes(text: str) -> int:
@@ -33,3 +37,14 @@ def seconds(text: str) -> float:
     if not 0 < number < 1e7:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
     return number
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Raise ``HarnessError`` where no file can be written at ``path``, before there is anything to write."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise HarnessError(f"{Path(path).parent}: no such folder")
+    if os.path.isdir(path):
+        raise HarnessError(f"{path}: is a folder; name a file")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise HarnessError(f"{path}: cannot be written")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddplint.harness import launch
-from ddplint.harness.options import count, processes, seconds
+from ddplint.harness.options import count, processes, require_writable, seconds
 from ddplint.harness.statuses import HarnessError, Status
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Status:
     """Train, print what each epoch saw, and check the checkpoint."""
     checkpoint = options.checkpoint or Path(tempfile.mkdtemp(prefix="ddplint-train-"), "checkpoint.pt")
-    if not checkpoint.absolute().parent.is_dir():
-        raise HarnessError(f"{checkpoint.parent}: no such folder")
+    require_writable(checkpoint)
     arguments = (f"--epochs={options.epochs}", f"--accumulation={options.accum}", f"--checkpoint={checkpoint}")
     print(f"torchrun --standalone --nproc-per-node={options.nproc} {_SCRIPT}", *arguments)
     print(f"A step takes {options.accum} micro-batches; without no_sync() it would cost as many syncs.", flush=True)

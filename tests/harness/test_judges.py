@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ddplint.harness.watch.drift import drifts
 from ddplint.harness.watch.judges import RULES, observe, verdicts
 from ddplint.harness.watch.source import Source
 from ddplint.harness.watch.verdict import State, Verdict
@@ -127,6 +128,31 @@ def test_what_the_probe_could_not_see_is_not_judged() -> None:
     assert run.verdict(SAMPLER).state is OPEN
     assert "data._batch_yielded" in run.verdict(SAMPLER).message
     assert run.verdict(DEVICE).state is CLEAN
+
+
+def test_drift_is_told_from_the_first_step_after_which_parameters_differ() -> None:
+    run = Run()
+    for rank, digests in enumerate((["a", "b", "c"], ["a", "b", "d"])):
+        for digest in digests:
+            run.backward(rank, syncs=0)
+            run.step(rank, digest)
+    assert list(map(str, drifts(observe(run.events)))) == [
+        f"the parameters of the model wrapped at {WRAP} differ between the ranks from step 2 on"
+    ]
+
+
+def test_a_rank_that_makes_fewer_steps_under_join_does_not_drift() -> None:
+    """It takes part in the reductions of the others' steps, and then gets their parameters."""
+    run = Run()
+    for digest in ("a", "b", "c"):
+        run.backward(0)
+        run.step(0, digest)
+    run.backward(1)
+    run.step(1, "a")
+    run.backward(1)
+    run.backward(1)
+    run.step(1, "c")
+    assert drifts(observe(run.events)) == []
 
 
 def test_past_its_limit_a_run_is_judged_by_what_all_ranks_wrote() -> None:

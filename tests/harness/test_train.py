@@ -72,6 +72,7 @@ def test_a_mistake_put_into_the_reference_is_found(tmp_path: Path) -> None:
     ("arguments", "line"),
     [
         (["--checkpoint=absent/kept.pt"], "ddplint-run: absent: no such folder\n"),
+        (["--checkpoint=."], "ddplint-run: .: is a folder; name a file\n"),
         (["--nproc=0"], "'0' is not a number from 1 on\n"),
         (["--nproc=65"], "65 is more than 64\n"),
         (["--timeout=soon"], "'soon' is not a positive number of seconds\n"),

@@ -176,6 +176,7 @@ def test_a_script_that_shows_nothing(text: str, status: int, said: str, tmp_path
         (("--", "none.py"), "ddplint-run: none.py: no such file"),
         (("--", "."), "ddplint-run: .: is a folder; name a script"),
         (("--json=none/report.json", "--", "train.py"), "ddplint-run: none: no such folder"),
+        (("--json=.", "--", "train.py"), "ddplint-run: .: is a folder; name a file"),
     ],
 )
 def test_what_cannot_be_run_is_told_in_one_line(arguments: tuple[str, ...], line: str, script: Path) -> None:

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddplint.harness import ranks, show
+from ddplint.harness.options import require_writable
 from ddplint.harness.prove import report
 from ddplint.harness.prove.proofs import PROOFS, Proof, select
 from ddplint.harness.prove.trial import Trial, attempt
-from ddplint.harness.statuses import HarnessError, Status
+from ddplint.harness.statuses import Status
 
 if TYPE_CHECKING:
     import argparse
@@ -52,8 +53,8 @@ def run(options: argparse.Namespace) -> Status:
     """Prove the chosen rules; the status is ``FOUND`` where one of them is not shown."""
     started = time.monotonic()
     chosen = [(proof, _programs(proof, options.sources)) for proof in select(options.rules)]
-    if options.json is not None and not options.json.absolute().parent.is_dir():
-        raise HarnessError(f"{options.json.parent}: no such folder")
+    if options.json is not None:
+        require_writable(options.json)
     show.progress("importing torch")
     ranks.preload()
     importlib.import_module("ddplint.harness.prove.observe")  # once, not on each rank

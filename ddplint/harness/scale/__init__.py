@@ -19,7 +19,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ddplint.harness.options import count, processes, seconds
+from ddplint.harness.options import count, processes, require_writable, seconds
 from ddplint.harness.scale import baseline, causes, faults, machine, measuring, plot, script, verdict, windows
 from ddplint.harness.scale.report import Report, show_report, write
 from ddplint.harness.statuses import HarnessError, Status
@@ -98,10 +98,8 @@ def _check(options: argparse.Namespace, sizes: tuple[int, ...]) -> None:
     if options.causes and len(sizes) < 2:
         raise HarnessError("--causes needs a size above 1: --sizes 1,2")
     for path in (options.save, options.plot, options.json):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise HarnessError(f"{path.parent}: no such folder")
-        if path is not None and path.is_dir():
-            raise HarnessError(f"{path}: is a folder; name a file")
+        if path is not None:
+            require_writable(path)
 
 
 def _measure(options: argparse.Namespace, sizes: tuple[int, ...], cores: int) -> Report:

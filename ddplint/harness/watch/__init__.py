@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from ddplint.harness import launch
-from ddplint.harness.options import processes, seconds
+from ddplint.harness.options import processes, require_writable, seconds
 from ddplint.harness.statuses import HarnessError, Status
 from ddplint.harness.watch import events
 
@@ -106,8 +106,8 @@ def _check(options: argparse.Namespace) -> None:
         raise HarnessError(f"{script}: no such file")
     if not os.access(script, os.R_OK):
         raise HarnessError(f"{script}: cannot be read")
-    if options.json not in (None, "-") and not Path(options.json).absolute().parent.is_dir():
-        raise HarnessError(f"{Path(options.json).parent}: no such folder")
+    if options.json not in (None, "-"):
+        require_writable(options.json)
 
 
 def _asks_for_cuda(ended: launch.Ended) -> bool:
