@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pylsp import hookimpl, lsp, uris
+from pylsp.workspace import Document
 
 from ddplint import front
 from ddplint.evidence import finding_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from pylint.message import Message
     from pylsp.config.config import Config
-    from pylsp.workspace import Document, Workspace
+    from pylsp.workspace import Workspace
 
     from ddplint.findings import Related
 
@@ -54,8 +55,9 @@ def pylsp_lint(config: Config, workspace: Workspace, document: Document) -> list
         texts.setdefault(document.path, _clean(document.source))
         folder = workspace.root_path or find_root(document.path)
         with _turn:
-            session = _sessions.setdefault(folder, Session(folder, _say))
-            messages = session.messages(document.path, texts)
+            if folder not in _sessions:
+                _sessions[folder] = Session(folder, _say)
+            messages = _sessions[folder].messages(document.path, texts)
         related = _takes_related(config)
         return [_diagnostic(message, document.path, texts, with_related=related) for message in messages]
     except Exception as error:  # noqa: BLE001 - the server and its other plugins go on
@@ -68,11 +70,9 @@ def _say(line: str) -> None:
 
 
 def _open_documents(workspace: Workspace) -> list[Document]:
-    return [
-        document
-        for uri, document in list(workspace.documents.items())
-        if uri.startswith("file:") and hasattr(document, "source")
-    ]
+    """The files that are open; neither notebooks nor what has no name yet."""
+    documents = list(workspace.documents.values())  # all at once: another thread may open one
+    return [each for each in documents if isinstance(each, Document) and each.uri.startswith("file:")]
 
 
 def _clean(text: str) -> str:
