@@ -10,10 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _SITE = Path(__file__).parent / "site"
 _GRACE = 3.0  # seconds a program gets to write its stacks or to end by itself, before it is killed
 _EXIT = 20.0  # seconds the interpreters get to exit once the program has come to its end on every rank
+_LINE = 300  # characters of an error that goes over several lines
 _TAIL = 64 * 1024  # bytes of the error stream that are kept
 # What a rank says when another one has failed: an effect, never the cause.
 _ECHO = re.compile(r"Connection (closed|reset|refused)|Broken pipe|DistNetworkError|SignalException|recvValue failed")
@@ -228,7 +231,7 @@ def _explained(ended: Ended, folder: Path, tail: str, nproc: int) -> Ended:
     if crash is None and reported is None and notes:
         crash = notes[0]  # an echo, where nothing says of what
     if crash is not None:
-        text = str(crash["text"]).strip().partition("\n")[0]
+        text = _line(str(crash["text"]))
         where = "" if crash["rank"] is None else f"rank {crash['rank']}: "
         return replace(ended, error=f"{where}{crash['type']}: {text}", trace=str(crash["trace"]))
     who, status = ("the script", ended.status) if reported is None else (f"rank {reported[0]}", reported[1])
@@ -238,6 +241,13 @@ def _explained(ended: Ended, folder: Path, tail: str, nproc: int) -> Ended:
         if status < 0 and _ranks_at_end(folder) >= nproc
         else replace(ended, error=what)
     )
+
+
+def _line(text: str) -> str:
+    """The first line of an error's ``text``, with the lines that continue it, which are indented."""
+    first, *others = text.strip().split("\n")
+    lines = [first, *takewhile(lambda line: line.strip() and line[0].isspace(), others)]
+    return textwrap.shorten(" ".join(lines), _LINE, placeholder=" ...") if len(lines) > 1 else first
 
 
 def _reported(tail: str, noted: set[int | None]) -> tuple[int, int] | None:

@@ -180,9 +180,13 @@ def test_the_error_of_a_process_that_the_script_starts_is_told(tmp_path: Path, w
         ),
         ("def broken(:\n", "SyntaxError: invalid syntax"),
         ("import sys\nsys.excepthook = print\nraise ValueError('boom')\n", "ValueError: boom"),
+        (
+            "raise RuntimeError('\\n  no start\\n  before the end\\n\\n  more')\n",
+            "RuntimeError: no start before the end",
+        ),
         ("class Mute(Exception):\n    __str__ = None\nraise Mute\n", "Mute: <exception str() failed>"),
     ],
-    ids=["exits", "needs arguments", "reads", "full disk", "no Python", "its own hook", "mute error"],
+    ids=["exits", "needs arguments", "reads", "full disk", "no Python", "its own hook", "many lines", "mute error"],
 )
 def test_a_script_that_cannot_go_on(tmp_path: Path, script: str, said: str) -> None:
     process = run([*PLAIN, write(tmp_path, script, "with space.py").name], tmp_path)

@@ -200,7 +200,7 @@ def test_more_waiting_for_data_is_told():
 
 
 def test_another_machine_is_not_compared_with():
-    with pytest.raises(HarnessError, match="its cores is 2, not 4"):
+    with pytest.raises(HarnessError, match="it has cores 2 and this run has 4"):
         baseline.require_equal(saved(row(1, 1.0)), {"cores": 4})
 
 
@@ -440,6 +440,7 @@ def test_a_script_that_cannot_be_measured(text: str, status: int, line: str, tmp
         (["--baseline=broken.json"], "broken.json: not a saved measurement"),
         (["--baseline=other.json"], "other.json: not a measurement saved by this version"),
         (["--baseline=part.json"], "part.json: a part of the saved measurement is missing"),
+        (["--baseline=nan.json"], "nan.json: a part of the saved measurement is missing or is no figure"),
         (["--save=missing/base.json"], "missing: no such folder"),
         (["--plot=."], ".: is a folder; name a file"),
         (["--script"], "--script needs a script"),
@@ -453,6 +454,10 @@ def test_bad_input_gets_one_line(arguments: list[str], text: str, tmp_path: Path
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "other.json").write_text("[]")
     (tmp_path / "part.json").write_text('{"schema": "ddplint-scale-1", "rows": [{}]}')
+    figure = dict.fromkeys(("value", "low", "high"), float("nan"))
+    row = {"size": 1, **dict.fromkeys(("throughput", "efficiency", "data_share"), figure)}
+    facts = {"device": "cpu", "script": [], "cores": 2, "sizes": [1], "refused": [], "torch": "2.13.0"}
+    (tmp_path / "nan.json").write_text(json.dumps({"schema": "ddplint-scale-1", "rows": [row], **facts}))
     result = run_scale(*arguments, folder=tmp_path)
     assert result.returncode == 2
     assert text in result.stderr.splitlines()[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ def read(path: Path) -> Baseline:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise HarnessError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HarnessError(f"{path}: not a saved measurement") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise HarnessError(f"{path}: not a measurement saved by this version ({SCHEMA})")
@@ -54,7 +55,7 @@ def read(path: Path) -> Baseline:
         facts = {name: document[name] for name in ("device", "script", "cores", "sizes")}
         figures = {row["size"]: Figures(*(_interval(row[name]) for name in _FIGURES)) for row in document["rows"]}
         refused, torch = document["refused"], document["torch"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise HarnessError(f"{path}: a part of the saved measurement is missing or is no figure") from error
     if list(figures) != facts["sizes"]:
         raise HarnessError(f"{path}: the saved measurement has other rows than sizes")
@@ -68,7 +69,7 @@ def require_equal(baseline: Baseline, facts: dict[str, Any]) -> None:
     for name, value in facts.items():
         if baseline.facts[name] != value:
             raise HarnessError(
-                f"{baseline.path}: cannot be compared, its {name} is {baseline.facts[name]}, not {value}"
+                f"{baseline.path}: cannot be compared, it has {name} {baseline.facts[name]} and this run has {value}"
             )
 
 
@@ -93,7 +94,11 @@ def drops(baseline: Baseline, rows: Sequence[Row]) -> list[str]:
 
 
 def _interval(saved: dict[str, Any]) -> Interval:
-    return Interval(*(float(saved[end]) for end in ("value", "low", "high")))
+    """The interval ``saved``. Raises ``ValueError`` and others where it is none."""
+    ends = [float(saved[end]) for end in ("value", "low", "high")]
+    if not all(map(math.isfinite, ends)):  # nothing is below it, so nothing would ever fail
+        raise ValueError(saved)
+    return Interval(*ends)
 
 
 def _below(one: Interval, other: Interval, slack: float) -> bool:
