@@ -93,6 +93,7 @@ def test_each_file_by_itself(name: str, whole: dict[str, Found], each_file: dict
     assert listed(each_file.get(name)) == listed(whole.get(name))
 
 
+@pytest.mark.long
 def test_the_plugin_says_what_the_command_says(trees: Path, whole: dict[str, Found]) -> None:
     out = io.StringIO()
     options = ["--load-plugins=ddplint", "--disable=all", *ENABLED, "--recursive=y", "--output-format=json2"]

@@ -59,7 +59,9 @@ def test_the_table_names_each_rule_and_shows_its_message() -> None:
         assert (ROOT / row.partition("](")[2].partition(")")[0]).is_file()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(line, marks=[pytest.mark.long] * line.startswith("ddplint-run")) for line in COMMANDS]
+)
 def test_the_commands_run(shown: Path, command: str) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     process = run(["bash", "-c", command], shown, PATH=path)

@@ -267,7 +267,7 @@ if __name__ == "__main__":
 
 WITHOUT_TORCH = """\
 import sys
-open("out.txt", "w").write("written")
+open(f"{sys.argv[1]}/out.txt", "w").write("written")
 print(sorted(name for name in sys.modules if name.partition(".")[0] in ("torch", "numpy")))
 sys.exit(3)
 """
