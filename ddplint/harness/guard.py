@@ -30,6 +30,7 @@ DEADLINE = "DDPLINT_RUN_DEADLINE"  # of time.monotonic(), when each process writ
 
 _RANK_PROCESS = "DDPLINT_RUN_RANK_PROCESS"  # the process that torchrun made a rank
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_folder: list[str] = []  # kept: the program may clear its environment
 _stacks: list[TextIO] = []  # kept open: faulthandler writes to the descriptor
 _rank: list[int] = []
 _hooked: list[BaseException] = []  # what nothing caught and was noted
@@ -39,6 +40,7 @@ _armed: list[int] = []  # the process whose stack faulthandler is to write
 def arm() -> None:
     """Guard this process. It never raises: a program must not fail because it is watched."""
     with contextlib.suppress(Exception):
+        _folder[:] = [os.environ[FOLDER]]
         die_with_parent()
         sys.excepthook = _hook
         # The first to be registered is the last to run: what happens later is Python's and torch's own exit.
@@ -60,7 +62,7 @@ def die_with_parent() -> None:
 
 def note(kind: str, content: dict[str, object]) -> None:
     """Write ``content`` as this process's note of that ``kind``; a full disk loses the note, not the program."""
-    path = Path(os.environ[FOLDER], f"{kind}-{os.getpid()}.json")
+    path = Path(_folder[0], f"{kind}-{os.getpid()}.json")
     common = {"time": time.monotonic(), "pid": os.getpid(), "rank": rank_asked(), "argv": sys.orig_argv[1:]}
     with contextlib.suppress(OSError):
         path.write_text(json.dumps({**common, **content}), encoding="utf-8")
@@ -154,7 +156,7 @@ def _arm_stack() -> None:
 
 def _open_stack() -> TextIO | None:
     with contextlib.suppress(OSError):  # its disk is full
-        stack = Path(os.environ[FOLDER], f"stack-{os.getpid()}.txt").open("w", encoding="utf-8")  # noqa: SIM115
+        stack = Path(_folder[0], f"stack-{os.getpid()}.txt").open("w", encoding="utf-8")  # noqa: SIM115
         _stacks.append(stack)
         _begin(stack)
         return stack

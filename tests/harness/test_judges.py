@@ -68,10 +68,10 @@ class Run:
         usual = {"model": 0, "sync": True, "grad": True, "training": True, "sites": ["train.py:20", MAIN]}
         self.add(rank, "forward", rows=hashes, **{**usual, **fields})
 
-    def backward(self, rank: int, syncs: int = 1, site: str = BACKWARD) -> None:
+    def backward(self, rank: int, syncs: int = 1, site: str = BACKWARD, *, stepping: bool = False) -> None:
         for _ in range(syncs):
             self.add(rank, "sync", model=0)
-        self.add(rank, "backward", sites=[site, MAIN])
+        self.add(rank, "backward", stepping=stepping, sites=[site, MAIN])
 
     def step(self, rank: int, digest: str | None = None) -> None:
         self.add(rank, "step", optimizer=0, models=[0], digest={"0": digest} if digest else None, sites=[STEP, MAIN])
@@ -614,9 +614,15 @@ def test_a_wrap_that_torch_refuses_is_found_where_it_stands() -> None:
 
 
 def accumulated(
-    syncs: list[int], sites: list[str] | None = None, silent: Callable[[int], bool] = lambda _: False
+    syncs: list[int],
+    sites: list[str] | None = None,
+    silent: Callable[[int], bool] = lambda _: False,
+    stepping: bool = False,
 ) -> Verdict:
-    """The verdict on steps whose backwards cost ``syncs`` each, with ``no_sync`` round those that are silent."""
+    """The verdict on steps whose backwards cost ``syncs`` each, with ``no_sync`` round those that are silent.
+
+    ``stepping`` tells that the steps themselves run the backwards.
+    """
     run = Run()
     for rank in range(2):
         for _ in range(2):
@@ -624,7 +630,7 @@ def accumulated(
                 run.forward(rank)
                 if silent(at):
                     run.add(rank, "no_sync", model=0, taken=["train.py:19", MAIN], sites=["train.py:19", MAIN])
-                run.backward(rank, cost, sites[at] if sites else BACKWARD)
+                run.backward(rank, cost, sites[at] if sites else BACKWARD, stepping=stepping)
                 if silent(at):
                     run.add(rank, "no_sync_end", model=0)
             run.step(rank)
@@ -659,6 +665,10 @@ def test_reduces_held_back_after_the_forward_are_found_at_the_block(tmp_path: Pa
 def test_one_reduce_a_step_is_clean_and_no_accumulation_is_not_exercised() -> None:
     assert accumulated([0, 0, 0, 1]).state is CLEAN
     assert accumulated([1]).state is IDLE
+
+
+def test_an_optimizer_that_evaluates_a_closure_several_times_accumulates_nothing() -> None:
+    assert accumulated([1, 1, 1], stepping=True).state is IDLE
 
 
 def test_two_backwards_written_one_after_the_other_are_no_accumulation() -> None:

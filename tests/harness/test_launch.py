@@ -184,9 +184,20 @@ def test_the_error_of_a_process_that_the_script_starts_is_told(tmp_path: Path, w
             "raise RuntimeError('\\n  no start\\n  before the end\\n\\n  more')\n",
             "RuntimeError: no start before the end",
         ),
+        ("import os\nos.environ.clear()\nraise ValueError('boom')\n", "ValueError: boom"),
         ("class Mute(Exception):\n    __str__ = None\nraise Mute\n", "Mute: <exception str() failed>"),
     ],
-    ids=["exits", "needs arguments", "reads", "full disk", "no Python", "its own hook", "many lines", "mute error"],
+    ids=[
+        "exits",
+        "needs arguments",
+        "reads",
+        "full disk",
+        "no Python",
+        "its own hook",
+        "many lines",
+        "no environment",
+        "mute error",
+    ],
 )
 def test_a_script_that_cannot_go_on(tmp_path: Path, script: str, said: str) -> None:
     process = run([*PLAIN, write(tmp_path, script, "with space.py").name], tmp_path)

@@ -161,7 +161,7 @@ def train_otherwise(rank):
     def closure():
         closed.zero_grad()
         loss = hooked(x).square().mean()
-        loss.backward()
+        loss.backward()  # in-a-step
         return loss
 
     closed.step(closure)
@@ -438,6 +438,8 @@ def test_forwards_and_backwards_are_told_with_their_sync(training: Observed) -> 
     assert all(len(event["rows"]) == 8 for event in training.of("forward", model=model))
     backwards = Counter(event["sites"][0] for event in training.of("backward"))
     assert [backwards[training.at(mark)] for mark in ("quiet-backward", "loud-backward", "inner")] == [1, 1, 1]
+    stepping = {event["sites"][0] for event in training.of("backward") if event["stepping"]}
+    assert stepping == {training.at("in-a-step")}
 
 
 def test_no_sync_is_told_where_it_is_taken_and_where_it_is_entered(training: Observed) -> None:

@@ -40,7 +40,7 @@ first stepping), so that the same object has the same number on every rank that 
                 ``rows`` (hashes of the rows of the first tensor), ``sites``
 ``inner``       the wrapped module's forward ran with gradients on, outside the wrapper's: ``model``, ``sites``
 ``backward``    a backward of a loss ended: ``held`` (the wrappers whose ``require_backward_grad_sync`` is off),
-                ``sites``
+                ``stepping`` (whether an optimizer's step ran it, in a closure), ``sites``
 ``sync``        the gradients of a wrapper were reduced, once for all buckets: ``model``
 ``no_sync``     entered: ``model``, ``taken`` (like ``sites``: where the method was taken from the wrapper, which is
                 elsewhere when the bound method is stored; in a context manager of the program's, where that one is

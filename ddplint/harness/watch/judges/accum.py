@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ddplint.harness.watch.observed import place_of, shared_start, sites
@@ -18,7 +19,11 @@ RULE = "ddp-wasted-gradient-sync"
 
 def judge(run: Run, source: Source) -> list[Verdict]:
     """The backwards that reduced a wrapper's gradients several times for one optimizer step."""
-    parts = [_judge_model(rank, [*windows(rank, model)], source) for rank in run.ranks for model in rank.made("wrap")]
+    parts = [
+        _judge_model(rank, [*map(_before_step, windows(rank, model))], source)
+        for rank in run.ranks
+        for model in rank.made("wrap")
+    ]
     return summed_up(RULE, parts, "no optimizer step was seen that holds a wrapped model")
 
 
@@ -68,6 +73,11 @@ def _judge_model(rank: Rank, seen: list[Window], source: Source) -> Verdict:
         "Run the forward and the backward of every micro-batch but the last under 'with model.no_sync():'."
     )
     return Verdict(RULE, State.FOUND, text, _deciding(window, source), (rank.number,), numbers)
+
+
+def _before_step(window: Window) -> Window:
+    """``window`` without what ran in the step itself: an optimizer that evaluates a closure uses each gradient."""
+    return replace(window, pairs=[pair for pair in window.pairs if not pair.backward.get("stepping")])
 
 
 def _repeats(window: Window) -> bool:

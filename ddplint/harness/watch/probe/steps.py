@@ -41,7 +41,8 @@ def _backward(original: Callable[..., Any], *arguments: Any, **keywords: Any) ->
 @quiet
 def _backward_ended() -> None:
     held = [wrapped.number for wrapped in wrapper.all_wrapped() if not wrapped.wrapper.require_backward_grad_sync]
-    writing.emit("backward", held=held, sites=sites.here())
+    current = _frames(sys._getframe(1))  # noqa: SLF001
+    writing.emit("backward", held=held, stepping=any(its in current for _, its in _running()), sites=sites.here())
 
 
 def _before_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
