@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SAMPLER, EPOCH, STATE, SAVE, MOVE, SYNC, *_ = BY_SYMBOL
+SPLIT = "ddp-rank-dependent-split"
 
 
 @dataclass(frozen=True)
@@ -335,6 +336,16 @@ CURES = {
         "from contextlib import nullcontext\n" + HEAD + PERHAPS + SHARED_PERHAPS + ACCUMULATE,
         PAIR,
         _under_no_sync('with nullcontext() if last or not hasattr(net, "no_sync") else net.no_sync():'),
+    ),
+    "split": Cure(
+        SPLIT,
+        "Pass 'generator=torch.Generator().manual_seed(0)'",
+        HEAD + SETUP + DATA + "dataset, rest = torch.utils.data.random_split(dataset, [48, 16])\n"
+        "loader = DataLoader(dataset, batch_size=4, sampler=DistributedSampler(dataset, shuffle=False))\n"
+        + MODEL
+        + TRAIN,
+        "[48, 16])",
+        "[48, 16], generator=torch.Generator().manual_seed(0))",
     ),
 }
 

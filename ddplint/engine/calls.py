@@ -154,6 +154,8 @@ def opaque_call(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -
     from ddplint.engine import library
 
     escape(m, args, node)
+    if library.may_seed_unseen(atom):
+        library.seeded_out_of_sight(m, node)
     if isinstance(atom, Sym) and node is not None and library.scales_and_steps(m, atom.text, args, node):
         return NONE
     for value in args.all():

@@ -157,11 +157,12 @@ def subscript(m: Machine, node: ast.Subscript) -> Value:
 
 def _own_share(made_of: frozenset[Any], by_rank: bool) -> frozenset[Any]:
     """What a part of a value is made of; a batch of which each rank takes its own part is no longer the loader's."""
-    return frozenset(
+    kept = frozenset(
         part
         for part in made_of
         if not isinstance(part, facts.KeyOf) and not (by_rank and isinstance(part, Obj) and part.kind == "loader")
     )
+    return kept | {facts.ShareOf(part) for part in kept if isinstance(part, facts.Draw)} if by_rank else kept
 
 
 def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:

@@ -210,19 +210,31 @@ class Spawn(Event):
 
 @dataclass(eq=False)
 class Seed(Event):
-    """A generator is seeded (``generator`` None: the global ones)."""
+    """A generator is seeded, or set to a state. ``seed`` None: from the machine's own randomness.
+
+    ``generator`` None: the global one of ``source``, or any of them where that is empty.
+    """
 
     generator: Obj | None
-    seed: Value
+    seed: Value | None
+    source: str
 
 
 @dataclass(eq=False)
 class Draw(Event):
-    """A random split, permutation or shuffle. ``generator`` None: the global one."""
+    """A random split, permutation or shuffle of ``what``. ``generator`` None: the global one of ``source``."""
 
     how: str
     generator: Value | None
     what: Value
+    source: str
+
+
+@dataclass(frozen=True)
+class ShareOf:
+    """In what a value is made of: the part that each rank takes, by its rank, of what was drawn."""
+
+    draw: Draw
 
 
 @dataclass(eq=False)

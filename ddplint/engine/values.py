@@ -265,12 +265,12 @@ class Obj(Atom):
     def taint(self) -> frozenset[Any]:
         if self.kind in CONTAINERS:
             return _parts(self, 3)
-        return frozenset({self})
+        return frozenset({self, *self.notes.get("shuffles", ())})
 
 
 def _parts(thing: Obj, depth: int) -> frozenset[Any]:
     """Itself and what its elements are made of; of the elements of a large container, the first."""
-    found: set[Any] = {thing, *thing.notes.get("states", ())}
+    found: set[Any] = {thing, *thing.notes.get("states", ()), *thing.notes.get("shuffles", ())}
     level, seen = [thing], {thing}
     while level:
         deeper: list[Obj] = []
@@ -284,6 +284,7 @@ def _parts(thing: Obj, depth: int) -> frozenset[Any]:
                         found.add(atom)
                         if atom.kind in CONTAINERS and depth:
                             found.update(atom.notes.get("states", ()))
+                            found.update(atom.notes.get("shuffles", ()))
                             deeper.append(atom)
         level, depth = deeper, depth - 1
     return frozenset(found)

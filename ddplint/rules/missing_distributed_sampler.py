@@ -69,12 +69,16 @@ def _order_without_ranks(program: Program, loader: Obj, path: Path) -> tuple[str
             continue
         name = _knows_no_rank(sampler, at)
         if name is not None and isinstance(sampler, Obj) and sampler.notes.get("repeats draws"):
-            if any(seed.generator is None and seed.seed.per_rank for seed in program.trace.of(facts.Seed)):
+            if any(seed.generator is None and _by_rank(seed) for seed in program.trace.of(facts.Seed)):
                 return None
         if name is None:
             return None
         found, by = name, sampler if isinstance(sampler, Obj) else None
     return found, by
+
+
+def _by_rank(seed: facts.Seed) -> bool:
+    return seed.seed is not None and seed.seed.per_rank
 
 
 def _knows_no_rank(sampler: Obj | Sym, path: Path) -> str | None:

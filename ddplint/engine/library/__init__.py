@@ -19,6 +19,7 @@ from ddplint.engine.library.making import (
 )
 from ddplint.engine.library.networks import entry_of_file, left_by_forward, scales_and_steps
 from ddplint.engine.library.options import option
+from ddplint.engine.library.randomness import may_seed_unseen, seeded_out_of_sight
 
 __all__ = [
     "DEVICES",
@@ -41,10 +42,12 @@ __all__ = [
     "is_instance",
     "kind_of",
     "left_by_forward",
+    "may_seed_unseen",
     "method",
     "named",
     "option",
     "scales_and_steps",
+    "seeded_out_of_sight",
     "star",
     "worth_making",
 ]

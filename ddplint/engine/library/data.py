@@ -1,11 +1,11 @@
-"""Loaders, samplers, data sets and generators of random numbers."""
+"""Loaders, samplers and data sets."""
 
 from __future__ import annotations
 
 import ast
 
 from ddplint.engine import facts
-from ddplint.engine.arguments import Arguments, exact_elements
+from ddplint.engine.arguments import Arguments
 from ddplint.engine.library.containers import iterator_of
 from ddplint.engine.library.making import initialise
 from ddplint.engine.library.registry import first_argument, handles, place_of
@@ -56,42 +56,9 @@ def _repeats_draws(name: str, args: Arguments) -> bool:
     return replacement is not None and replacement.constant() is not False
 
 
-@handles("torch.utils.data.random_split")
-def _random_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    generator = args.get(2, "generator")
-    if node is not None:
-        m.record(facts.Draw, node, how="random_split", generator=generator, what=first_argument(args))
-    lengths = exact_elements(args.positional[1]) if len(args.positional) > 1 else None
-    made = m.new("list", node)
-    for number in range(len(lengths) if lengths else 3):
-        part = blend(f"part {number} of", [first_argument(args)])
-        made.attrs[f"[{number}]"] = one(Sym(part.text, part.ranked, False, part.opaque, part.made_of))
-    return one(made)
-
-
 @handles("datasets.load_dataset", "datasets.load_from_disk")
 def _load_dataset(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     return one(blend(f"{name}@{place_of(node)}", args.all(), opaque=False))
-
-
-@handles("torch.randperm")
-def _randperm(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    generator = args.get(None, "generator")
-    if node is not None:
-        m.record(facts.Draw, node, how="randperm", generator=generator, what=first_argument(args))
-    return one(blend("randperm", args.positional, opaque=False))
-
-
-@handles("torch.manual_seed", "random.seed", "numpy.random.seed")
-def _seed(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    if node is not None:
-        m.record(facts.Seed, node, generator=None, seed=first_argument(args))
-    return one(Sym("generator", opaque=False))
-
-
-@handles("torch.Generator")
-def _generator(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    return one(m.new("rng", node, Lib(name)))
 
 
 def loader_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
@@ -116,14 +83,3 @@ def sampler_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
     if name in ("state_dict", "load_state_dict"):
         return one(Sym(f"{me.key}.{name}", opaque=False))
     return None
-
-
-def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
-    """A method of ``torch.Generator``."""
-    if name == "manual_seed":
-        if node is not None:
-            m.record(facts.Seed, node, generator=me, seed=first_argument(args))
-        if first_argument(args).per_rank:
-            me.notes["per_rank"] = True
-        return one(me)
-    return one(Sym(f"{me.key}.{name}", me.per_rank, opaque=False))

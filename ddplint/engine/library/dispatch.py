@@ -13,7 +13,7 @@ from ddplint.engine.iteration import draw
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
 from ddplint.engine.library.contexts import context_method, decorated, stack_method
-from ddplint.engine.library.data import loader_method, rng_method, sampler_method
+from ddplint.engine.library.data import loader_method, sampler_method
 from ddplint.engine.library.distributed import COLLECTIVES, collective
 from ddplint.engine.library.environment import environ_method
 from ddplint.engine.library.files import file_method, path_method, record_write
@@ -30,6 +30,7 @@ from ddplint.engine.library.networks import (
     script_method,
 )
 from ddplint.engine.library.options import parser_method
+from ddplint.engine.library.randomness import may_seed, rng_method, seeded_out_of_sight
 from ddplint.engine.library.registry import (
     CALLS,
     DATA_ROOTS,
@@ -73,6 +74,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         return handler(m, name, args, node)
     root = name.split(".", 1)[0]
     owner, _, last = name.rpartition(".")
+    if may_seed(name):
+        seeded_out_of_sight(m, node)
     if owner in (DDP, DISTRIBUTED_SAMPLER, MODULE) and args.positional and not last.startswith("__"):
         rest = Arguments(args.positional[1:], args.keywords, args.rest, args.more)
         return m.choose(args.positional[0], lambda me: method(m, me, last, rest, node))

@@ -1,0 +1,146 @@
+"""Random draws that decide which samples there are: what was drawn, and whether all ranks draw alike."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from ddplint.engine import facts
+from ddplint.engine.conditions import Path, conjoin, meets
+from ddplint.engine.placing import function_of
+from ddplint.engine.questions import Program
+from ddplint.engine.values import Obj, Site, Value
+from ddplint.project import Project
+
+_DEEPEST = 4
+_NO_DATA = frozenset({"module", "ddp", "dp", "optimizer", "loader"})
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Cause(Enum):
+    """Why ranks draw differently."""
+
+    BY_RANK = "seeded by rank"
+    OWN = "seeded from the machine's own randomness"
+    UNSEEDED = "not seeded"
+
+
+def draws_behind(values: Iterable[Value], shared: bool = False) -> list[facts.Draw]:
+    """The draws that decide what is in a data set or its indices, in order.
+
+    ``shared``: only those of which each rank takes the part that its rank says.
+    """
+    found: set[facts.Draw] = set()
+    seen: set[int] = set()
+
+    def visit(value: Value, depth: int) -> None:
+        for part in value.taint:
+            if isinstance(part, facts.ShareOf):
+                found.add(part.draw)
+            elif isinstance(part, facts.Draw):
+                if not shared:
+                    found.add(part)
+            elif isinstance(part, Obj) and depth and id(part) not in seen and part.kind not in _NO_DATA:
+                seen.add(id(part))
+                if not shared:
+                    found.update(part.notes.get("shuffles", ()))
+                given = part.notes.get("args")
+                for inner in (*part.attrs.values(), *(given.all() if given is not None else ())):
+                    visit(inner, depth - 1)
+
+    for value in values:
+        visit(value, _DEEPEST)
+    return sorted(found, key=lambda draw: draw.index)
+
+
+def cause(program: Program, draw: facts.Draw, path: Path) -> tuple[Cause, facts.Seed | None] | None:
+    """Why ranks draw differently on ``path``, and where the generator was seeded; None where they may draw alike."""
+    if draw.what.within(path).per_rank:
+        return None  # the order of what one rank alone holds
+    if _agreed_on(program, draw):
+        return None
+    given = draw.generator.within(path) if draw.generator is not None else None
+    if given is None or given.constant() is None:
+        return _of_global(program, draw, path)
+    generator = given.only
+    if differs(given, path) and not isinstance(generator, Obj):
+        return Cause.BY_RANK, None
+    if not isinstance(generator, Obj) or generator.kind != "rng":
+        return None
+    return _last(draw, [s for s in program.trace.of(facts.Seed) if s.generator is generator], path)
+
+
+def differs(value: Value, path: Path) -> bool:
+    """Whether ranks surely hold different values on ``path``."""
+    here = value.within(path)
+    own = [atom.per_rank for atom in here.atoms()]
+    return here.per_rank and (all(own) or not any(own))
+
+
+def _agreed_on(program: Program, draw: facts.Draw) -> bool:
+    """Whether what was drawn on one rank is sent to the others."""
+    return any(draw in event.tensors.taint for event in program.trace.of(facts.Collective) if event.index > draw.index)
+
+
+def _of_global(program: Program, draw: facts.Draw, path: Path) -> tuple[Cause, facts.Seed | None] | None:
+    seeds = [s for s in program.trace.of(facts.Seed) if s.generator is None and s.source in ("", draw.source)]
+    found = _last(draw, seeds, path)
+    if found is not None or any(_may_come_first(seed, draw) and meets(seed.path, path) for seed in seeds):
+        return found
+    if not program.trace.complete or _seeds_on_import(program.project, program.trace.entry):
+        return None
+    return Cause.UNSEEDED, None
+
+
+def _may_come_first(seed: facts.Seed, draw: facts.Draw) -> bool:
+    """Whether a generator may be seeded before a draw is made: before, or in a function that is started by itself."""
+    return seed.index < draw.index or function_of(_root(seed)) != function_of(_root(draw))
+
+
+def _root(event: facts.Event) -> Site:
+    return (*event.chain, event.site)[0]
+
+
+def _last(draw: facts.Draw, seeds: list[facts.Seed], path: Path) -> tuple[Cause, facts.Seed | None] | None:
+    """What the last seeding before a draw does to it; None where ranks may be seeded alike, or none is seen."""
+    found: tuple[Cause, facts.Seed | None] | None = None
+    for seed in reversed(seeds):
+        both = conjoin(seed.path, path)
+        if seed.index > draw.index or not both:
+            continue
+        if seed.seed is None:
+            found = found or (Cause.OWN, seed)
+        elif differs(seed.seed, both):
+            found = found or (Cause.BY_RANK, seed)
+        else:
+            return None
+        if all(any(case.implies(other) for other in seed.path) for case in path):
+            break
+    return found
+
+
+def _seeds_on_import(project: Project, entry: str) -> bool:
+    """Whether a file that a program imports seeds something at its top level, which is not followed."""
+    waiting, seen = [entry], {entry}
+    while waiting:
+        for path in project.imports(waiting.pop()):
+            if path not in seen and os.path.basename(path).endswith(".py"):
+                seen.add(path)
+                waiting.append(path)
+                if b"seed" in (project.source(path) or b"") and (module := project.module(path)) is not None:
+                    if any(_seeds(statement) for statement in _top_level(module.tree)):
+                        return True
+    return False
+
+
+def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
+    return (statement for statement in tree.body if not isinstance(statement, _DEFINITIONS))
+
+
+def _seeds(statement: ast.stmt) -> bool:
+    return any(
+        isinstance(node, ast.Call) and "seed" in (getattr(node.func, "attr", "") or getattr(node.func, "id", ""))
+        for node in ast.walk(statement)
+    )
