@@ -170,6 +170,15 @@ def test_a_script_that_shows_nothing(text: str, status: int, said: str, tmp_path
     assert said in process.stdout
 
 
+def test_a_full_disk_costs_the_report_for_a_machine_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    process = watch(tmp_path, "--spawn", "--json=/dev/full", "--", "train.py")
+    assert process.returncode == 2
+    assert process.stderr.startswith("ddplint-run: ")
+    assert "No space left on device" in process.stderr
+    assert "ddp-unguarded-save: not exercised" in process.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -67,14 +67,14 @@ def run(options: argparse.Namespace) -> Status:
     if observed.world > 1 and observed.world != len(observed.ranks):
         notes.append(f"Of its {observed.world} ranks {len(observed.ranks)} were seen.")
     content = report.Report(program, options.fake_cuda, ended, verdicts, joined, notes)
+    if options.json != "-":
+        report.print_report(content)
     if options.json is not None:
         text = json.dumps(report.as_json(content), indent=2) + "\n"
         if options.json == "-":
             sys.stdout.write(text)
         else:
             Path(options.json).write_text(text, encoding="utf-8")
-    if options.json != "-":
-        report.print_report(content)
     return _status(ended, {verdict.state.value for verdict in verdicts})
 
 
