@@ -35,10 +35,14 @@ def run(options: argparse.Namespace) -> Status:
     require_writable(checkpoint)
     arguments = (f"--epochs={options.epochs}", f"--accumulation={options.accum}", f"--checkpoint={checkpoint}")
     print(f"torchrun --standalone --nproc-per-node={options.nproc} {_SCRIPT}", *arguments)
-    print(f"A step takes {options.accum} micro-batches; without no_sync() it would cost as many syncs.", flush=True)
+    print(f"A step takes {options.accum} micro-batches at most; without no_sync() each costs a sync.", flush=True)
     program = launch.Program(str(_SCRIPT), arguments, options.nproc, timeout=options.timeout)
-    with tempfile.TemporaryDirectory(prefix="ddplint-") as notes:
-        ended = launch.run(program, Path(notes))
+    try:
+        with tempfile.TemporaryDirectory(prefix="ddplint-") as notes:
+            ended = launch.run(program, Path(notes))
+    finally:
+        if options.checkpoint is None and not checkpoint.exists():
+            checkpoint.parent.rmdir()
     if ended.timed_out:
         raise HarnessError(f"training did not end in {options.timeout:g} seconds", Status.CANNOT_TELL)
     if ended.error is not None:

@@ -83,3 +83,12 @@ def test_wrong_options_are_told_in_a_line(tmp_path: Path, arguments: list[str], 
     assert process.returncode == 2
     assert process.stderr.endswith(line)
     assert "Traceback" not in process.stderr
+
+
+def test_training_that_is_not_done_in_time_leaves_no_folder(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    process = run([*TRAIN, "--timeout=0.1"], tmp_path, TMPDIR=str(temporary))
+    assert process.returncode == 3
+    assert process.stderr.splitlines()[-1] == "ddplint-run: training did not end in 0.1 seconds"
+    assert list(temporary.iterdir()) == []
