@@ -21,6 +21,7 @@ from ddplint.rules import RULES
 CASES = Path(__file__).parents[1] / "testdata" / "cases"
 SAMPLER, EPOCH, STATE, WRITE, MOVE, SYNC, *_ = (rule.symbol for rule in RULES)
 SPLIT = "ddp-rank-dependent-split"
+MEET = "ddp-rank-guarded-collective"
 
 
 class Place(NamedTuple):
@@ -99,6 +100,14 @@ ROWS = [
         "at {}", (Place("DistributedSampler(letters)", "train.py"),)),
     Row("split-bad-sampler-made-by-helper", "train.py", SPLIT, "DistributedSampler", "INFERENCE",
         "this sampler is seeded with seed, which differs from rank to rank", ()),
+    Row("collective-bad-return-before-barrier", "train.py", MEET, "dist.barrier", "INFERENCE",
+        "Only rank 0 comes to this barrier. Every rank has to make this call (the model is wrapped at {})",
+        (Place("DistributedDataParallel(Topics"),)),
+    Row("collective-bad-evaluate-on-main", "train.py", MEET, "evaluate", "INFERENCE",
+        "Only rank 0 comes to the all_reduce at {}", (Place("dist.all_reduce(", "engine.py"),)),
+    Row("collective-bad-validate-wrapper-norm", "train.py", MEET, "model", "CONTROL_FLOW",
+        "this forward of the wrapper, which broadcasts the buffers of the model. Every rank has to make this call (the "
+        "model is wrapped at {})", (Place("DDP(BeatClassifier"),)),
 ]  # fmt: skip
 
 

@@ -33,14 +33,15 @@ class Loop:
 class Event:
     """Where and under what circumstances something happens.
 
-    ``chain`` are the calls that lead to the function it stands in, outermost first; ``path`` the cases in which it
-    happens, callers' tests included; ``loops`` the loops around it, callers' loops included, outermost first;
-    ``worker``: it happens in a process that the program spawned.
+    ``chain`` are the calls that lead to the function it stands in, outermost first; ``entered``: for each of them the
+    cases in which it is made; ``path`` the cases in which it happens, callers' tests included; ``loops`` the loops
+    around it, callers' loops included, outermost first; ``worker``: it happens in a process that the program spawned.
     """
 
     index: int
     site: Site
     chain: tuple[Site, ...]
+    entered: tuple[Path, ...]
     path: Path
     loops: tuple[Loop, ...]
     worker: bool
@@ -189,7 +190,7 @@ class Toggle(Event):
 
 @dataclass(eq=False)
 class Collective(Event):
-    """A call that every rank of the group has to make."""
+    """A call that every rank of the group has to make. ``group`` None: of all ranks."""
 
     name: str
     tensors: Value

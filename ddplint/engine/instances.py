@@ -19,7 +19,7 @@ def instantiate_class_body(m: Machine, node: ast.ClassDef) -> Value:
     decorators = tuple(m.evaluate(d) for d in node.decorator_list)
     attrs: dict[str, Value] = {}
     cls = Class(node, frame.home, bases, attrs, keywords, decorators)
-    m.frames.append(Frame(frame.home, (*frame.scopes, attrs), None, frame.chain, owner=cls))
+    m.frames.append(Frame(frame.home, (*frame.scopes, attrs), None, frame.chain, owner=cls, entered=frame.entered))
     try:
         m.block(node.body)
     finally:

@@ -69,6 +69,8 @@ class Frame:
     on_yield: Callable[[Value], Value] | None = None
     yielded: list[Value] = field(default_factory=list)
     loops: int = 0
+    entered: tuple[Path, ...] = ()
+    """The path on which each call of the chain was made."""
     captured: bool = False
     """Whether a function made here may still look at its names when it has ended."""
 
@@ -177,6 +179,7 @@ class Machine:
             len(self.trace.events),
             site,
             self.frame.chain,
+            self.frame.entered,
             path,
             tuple(self.loops),
             self.workers > 0,
@@ -424,8 +427,10 @@ class Machine:
             return None
         self.called.add(id(func.node))
         before = self.work.copy()
-        chain = self.frame.chain + ((site,) if site is not None else ()) if self.frames else ()
-        frame = Frame(func.home, (*func.scopes, bound), func, chain, func.owner, me, on_yield=on_yield)
+        chain, entered = (self.frame.chain, self.frame.entered) if self.frames else ((), ())
+        if site is not None and self.frames:
+            chain, entered = (*chain, site), (*entered, self.path)
+        frame = Frame(func.home, (*func.scopes, bound), func, chain, func.owner, me, on_yield=on_yield, entered=entered)
         frame.loops = len(self.loops)
         base = self.path
         self.frames.append(frame)

@@ -47,6 +47,33 @@ def _functions(tree: ast.Module) -> list[tuple[int, int]]:
     return known
 
 
+def decorated_within(site: Site, call: Site) -> bool:
+    """Whether ``call``, made by a decorator, runs the decorated function in which ``site`` stands."""
+    around = _function_at(site)
+    names = {_base_name(decorator) for decorator in around.decorator_list} if around is not None else set()
+    return bool(names) and any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name in names
+        and node.lineno <= call.line <= (node.end_lineno or node.lineno)
+        for node in ast.walk(call.module.tree)
+    )
+
+
+def _function_at(site: Site) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    around = [
+        node
+        for node in ast.walk(site.module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.lineno <= site.line <= (node.end_lineno or node.lineno)
+    ]
+    return max(around, key=lambda node: node.lineno, default=None)
+
+
+def _base_name(decorator: ast.expr) -> str:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+
+
 def under_a_test(route: Iterable[Site]) -> bool:
     """Whether an ``if`` stands around a place, or around a call that leads to it, whatever it tests."""
     return any(_in_an_arm(site) for site in route)

@@ -6,6 +6,7 @@ from ddplint.rules.base import Rule
 from ddplint.rules.missing_distributed_sampler import RULE as MISSING_DISTRIBUTED_SAMPLER
 from ddplint.rules.missing_set_epoch import RULE as MISSING_SET_EPOCH
 from ddplint.rules.rank_dependent_split import RULE as RANK_DEPENDENT_SPLIT
+from ddplint.rules.rank_guarded_collective import RULE as RANK_GUARDED_COLLECTIVE
 from ddplint.rules.unguarded_save import RULE as UNGUARDED_SAVE
 from ddplint.rules.wasted_gradient_sync import RULE as WASTED_GRADIENT_SYNC
 from ddplint.rules.wrap_before_move import RULE as WRAP_BEFORE_MOVE
@@ -18,6 +19,7 @@ RULES: tuple[Rule, ...] = (
     UNGUARDED_SAVE,
     WRAP_BEFORE_MOVE,
     WASTED_GRADIENT_SYNC,
+    RANK_GUARDED_COLLECTIVE,
     RANK_DEPENDENT_SPLIT,
 )
 BY_SYMBOL = {rule.symbol: rule for rule in RULES}

@@ -83,7 +83,11 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         return collective(m, name, args, node)
     if name.startswith("torch.nn.") and last[:1].isupper() and "functional" not in name and "init" not in name:
         return library_module(m, name, args, node)
-    if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
+    if (
+        name.startswith(("torch.optim.", "torch.distributed.optim."))
+        and last[:1].isupper()
+        and "lr_scheduler" not in name
+    ):
         return one(m.new("optimizer", node, Lib(name)))
     if root in WITH_OPTIMIZERS and OPTIMIZER.search(last):
         return one(m.new("optimizer", node, Lib(name)))

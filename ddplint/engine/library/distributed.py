@@ -18,10 +18,22 @@ COLLECTIVES = {
 }  # fmt: skip
 
 
+_GROUP_AT = {
+    "barrier": 0, "monitored_barrier": 0, "all_reduce": 2, "all_gather": 2, "broadcast": 2, "all_gather_object": 2,
+    "broadcast_object_list": 2, "all_gather_into_tensor": 2, "all_to_all": 2, "reduce": 3, "gather": 3, "scatter": 3,
+    "reduce_scatter": 3, "reduce_scatter_tensor": 3, "gather_object": 3, "scatter_object_list": 3,
+    "all_to_all_single": 4,
+}  # fmt: skip
+"""Where each takes its group among the arguments without a name."""
+_WORLD = ("torch.distributed.group.WORLD", "torch.distributed.GroupMember.WORLD")
+
+
 def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     """A collective operation of ``torch.distributed``."""
     last = name.rsplit(".", 1)[-1]
-    group = args.get({"barrier": 0, "all_reduce": 2, "all_gather": 2, "broadcast": 2, "reduce": 3}.get(last), "group")
+    group = args.get(_GROUP_AT.get(last), "group")
+    if group is not None and (group.constant() is None or group.key in _WORLD):
+        group = None
     tensors = union(args.positional[:2]) if args.positional else NONE
     if node is not None:
         m.record(facts.Collective, node, name=last, tensors=tensors, group=group)

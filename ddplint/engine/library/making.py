@@ -129,6 +129,8 @@ def wrap(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> None:
     made.notes["wrap"] = event
     if (buffers := args.get(None, "broadcast_buffers")) is not None:
         made.notes["broadcast_buffers"] = buffers
+    if (group := args.get(None, "process_group")) is not None:
+        made.notes["process_group"] = group
 
 
 def holds(outer: Atom, inner: Atom, depth: int = 3) -> bool:

@@ -10,6 +10,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.calls import call_back
 from ddplint.engine.conditions import Path, conjoin
+from ddplint.engine.library.buffers import look_for_buffers
 from ddplint.engine.library.containers import collected, dict_method, entry_value, list_method, loose_list
 from ddplint.engine.library.environment import LOCAL
 from ddplint.engine.library.files import record_write
@@ -160,6 +161,8 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
     event = None
     if node is not None:
         event = m.record(facts.Forward, node, module=thing, grad=grad, quiet=quiet(m), hidden=hidden(m))
+        if thing.kind == "ddp":
+            look_for_buffers(m, thing)
     taint: frozenset[Any] = frozenset({event}) if event is not None and grad else frozenset()
     for value in args.all():
         taint |= frozenset(p for p in value.taint if grad or not isinstance(p, facts.Forward))
