@@ -36,7 +36,7 @@ def parted(program: Program, path: Path) -> Iterator[tuple[Case, int]]:
     """The cases of ``path`` in which some ranks of a node come and others surely do not, with those that do not."""
     path = conjoin(path, program.wrapped)
     for case in path:
-        if case.unsure or any(key.lone is answer for key, answer in case.facts) or not case.mask & _NODE:
+        if any(key.lone is answer for key, answer in case.facts) or not case.mask & _NODE:
             continue
         absent = _those_of(program.wrapped, case) & ~_those_of(path, case) & _NODE
         if absent:
@@ -44,8 +44,8 @@ def parted(program: Program, path: Path) -> Iterator[tuple[Case, int]]:
 
 
 def _those_of(path: Path, case: Case) -> int:
-    """The ranks that are on ``path`` where the facts of ``case`` hold."""
-    asked = Case(EVERY_RANK, case.facts)
+    """The ranks that may be on ``path`` where the facts of ``case`` hold that are the same on every rank."""
+    asked = Case(EVERY_RANK, frozenset(pair for pair in case.facts if not pair[0].per_rank))
     ranks = 0
     for other in path:
         if not asked.excludes(other):

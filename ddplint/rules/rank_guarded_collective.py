@@ -66,7 +66,10 @@ def _finding(program: Program, event: Meeting, site: Site, absent: int) -> Findi
         what = f"{there} forward of the wrapper{at}, which broadcasts the buffers of the model"
         cure = f"Call '{name}.module' there" if site == event.site else "Pass it the '.module' of the wrapper"
     who = "Only rank 0 comes" if alone else "Not every rank comes"
-    others: list[Other] = [(event.site, "the call that every rank has to make is here"), (wrap, "the model is wrapped here")]
+    others: list[Other] = [
+        (event.site, "the call that every rank has to make is here"),
+        (wrap, "the model is wrapped here"),
+    ]
     others += [(call, "") for call in event.chain]
     return finding(SYMBOL, site, (who, what, place(wrap, site), cure), others, branch=True)
 

@@ -14,7 +14,7 @@ from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
 from ddplint.engine.library.contexts import context_method, decorated, stack_method
 from ddplint.engine.library.data import loader_method, sampler_method
-from ddplint.engine.library.distributed import COLLECTIVES, collective
+from ddplint.engine.library.distributed import COLLECTIVES, MPI_COLLECTIVES, collective
 from ddplint.engine.library.environment import environ_method
 from ddplint.engine.library.files import file_method, path_method, record_write
 from ddplint.engine.library.making import born, initialise
@@ -81,6 +81,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         return m.choose(args.positional[0], lambda me: method(m, me, last, rest, node))
     if name.startswith("torch.distributed.") and last in COLLECTIVES:
         return collective(m, name, args, node)
+    if name.startswith("mpi4py.MPI.COMM_WORLD.") and last.lower() in MPI_COLLECTIVES and node is not None:
+        m.record(facts.Collective, node, name=last, tensors=NONE, group=None)
     if name.startswith("torch.nn.") and last[:1].isupper() and "functional" not in name and "init" not in name:
         return library_module(m, name, args, node)
     if (

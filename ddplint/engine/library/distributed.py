@@ -18,6 +18,8 @@ COLLECTIVES = {
 }  # fmt: skip
 
 
+MPI_COLLECTIVES = {"barrier", "bcast", "gather", "scatter", "reduce", "allgather", "allreduce", "alltoall"}
+"""The methods of mpi4py's communicators that every rank has to call, in small letters."""
 _GROUP_AT = {
     "barrier": 0, "monitored_barrier": 0, "all_reduce": 2, "all_gather": 2, "broadcast": 2, "all_gather_object": 2,
     "broadcast_object_list": 2, "all_gather_into_tensor": 2, "all_to_all": 2, "reduce": 3, "gather": 3, "scatter": 3,
