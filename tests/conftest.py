@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +129,22 @@ def run(command: list[str], cwd: Path, stdin: str | None = None, **environment: 
         check=False,
         env={**os.environ, **environment},
     )
+
+
+def on_terminal(command: list[str], cwd: Path, **environment: str) -> tuple[int, str]:
+    """The exit status of ``command`` and all that appears on the terminal it runs on, 80 columns wide."""
+    here, there = pty.openpty()
+    variables = {**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment}
+    process = subprocess.Popen(command, cwd=cwd, stdin=there, stdout=there, stderr=there, env=variables)
+    os.close(there)
+    said = b""
+    try:
+        while chunk := os.read(here, 65_536):
+            said += chunk
+    except OSError:  # what Linux says at the end
+        pass
+    os.close(here)
+    return process.wait(60), said.decode("utf-8").replace("\r\n", "\n")
 
 
 def ddplint(*arguments: str | Path, cwd: Path, stdin: str | None = None, **environment: str) -> Process:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
-import pty
 import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import ddplint
+from conftest import ddplint, on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,22 +29,6 @@ loader = DataLoader(dataset, sampler=DistributedSampler(dataset, shuffle=False))
 for inputs, targets in loader:
     torch.nn.functional.mse_loss(model(inputs), targets).backward()
 """
-
-
-def on_terminal(command: list[str], cwd: Path, **environment: str) -> tuple[int, str]:
-    """The exit status of ``command`` and all that appears on the terminal it runs on, 80 columns wide."""
-    here, there = pty.openpty()
-    variables = {**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment}
-    process = subprocess.Popen(command, cwd=cwd, stdin=there, stdout=there, stderr=there, env=variables)
-    os.close(there)
-    said = b""
-    try:
-        while chunk := os.read(here, 65_536):
-            said += chunk
-    except OSError:  # what Linux says at the end
-        pass
-    os.close(here)
-    return process.wait(60), said.decode("utf-8").replace("\r\n", "\n")
 
 
 def plain(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ def heading(text: str) -> None:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> None:
     """Print ``rows`` under ``columns``; those whose index is ``numeric`` are set flush right."""
-    if is_terminal():
+    if is_terminal() and importlib.util.find_spec("rich") is not None:  # torch may be there without the extra
         from rich.box import SIMPLE_HEAD
         from rich.console import Console
         from rich.table import Table

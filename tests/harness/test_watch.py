@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Process, line_of, run
+from conftest import Process, line_of, on_terminal, run
 
 CASES = Path(__file__).parents[2] / "testdata" / "cases"
 WATCH = [sys.executable, "-m", "ddplint.harness", "watch"]
@@ -177,6 +177,16 @@ def test_a_full_disk_costs_the_report_for_a_machine_alone(tmp_path: Path) -> Non
     assert process.stderr.startswith("ddplint-run: ")
     assert "No space left on device" in process.stderr
     assert "ddp-unguarded-save: not exercised" in process.stdout
+
+
+@pytest.mark.parametrize("without", ["", "sys.modules['rich'] = None;"], ids=["rich", "no rich"])
+def test_on_a_terminal_the_report_is_told_with_and_without_rich(without: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    code = f"import sys; {without} from ddplint.harness.command import main; sys.exit(main())"
+    status, said = on_terminal([sys.executable, "-c", code, "watch", "--spawn", "--", "train.py"], tmp_path)
+    assert status == 3
+    assert ("\u2500" * 20 in said) == (not without)  # the line that rich draws under the heads of columns
+    assert "ddp-unguarded-save: not exercised\n" in said
 
 
 @pytest.mark.parametrize(
