@@ -95,10 +95,10 @@ def main():
         syncs = (counts["syncs"] - before) / steps
         report = f"epoch {epoch}: rank {rank} saw {len(seen)} of {SAMPLES} samples"
         report += f", steps: {steps}, syncs per step: {syncs:g}"
-        reports = [""] * dist.get_world_size()
-        dist.all_gather_object(reports, report)
-        if rank == 0:
-            print(*reports, sep="\n", flush=True)
+        for turn in range(dist.get_world_size()):  # so that the lines stand in order
+            if rank == turn:
+                print(report, flush=True)
+            dist.barrier()
 
     if rank == 0:
         torch.save(model.module.state_dict(), options.checkpoint)

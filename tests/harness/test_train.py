@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,10 +22,16 @@ LOAD = "import sys, torch; print(*torch.load(sys.argv[1], weights_only=True))"
 def test_each_rank_sees_its_share_and_a_step_costs_one_sync(
     tmp_path: Path, nproc: int, accumulation: int, steps: int
 ) -> None:
-    folder = tmp_path / "work"
+    """Without NumPy, which torch is installed without."""
+    folder, hidden = tmp_path / "work", tmp_path / "hidden"
     folder.mkdir()
+    hidden.mkdir()
+    (hidden / "numpy.py").write_text("raise ModuleNotFoundError\n")
+    path = os.pathsep.join(filter(None, [str(hidden), os.environ.get("PYTHONPATH")]))
     checkpoint = folder / "kept.pt"
-    process = run([*TRAIN, f"--nproc={nproc}", f"--accum={accumulation}", f"--checkpoint={checkpoint}"], folder)
+    process = run(
+        [*TRAIN, f"--nproc={nproc}", f"--accum={accumulation}", f"--checkpoint={checkpoint}"], folder, PYTHONPATH=path
+    )
     assert process.returncode == 0, process.stderr
     expected = [
         f"epoch {epoch}: rank {rank} saw {64 // nproc} of 64 samples, steps: {steps}, syncs per step: 1"
