@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SAMPLER, EPOCH, STATE, SAVE, MOVE, SYNC, *_ = BY_SYMBOL
-SPLIT = "ddp-rank-dependent-split"
+SPLIT, RACE = "ddp-rank-dependent-split", "ddp-load-before-barrier"
 
 
 @dataclass(frozen=True)
@@ -346,6 +346,14 @@ CURES = {
         + TRAIN,
         "[48, 16])",
         "[48, 16], generator=torch.Generator().manual_seed(0))",
+    ),
+    "race": Cure(
+        RACE,
+        "Call dist.barrier() before it is read",
+        HEAD + SETUP + SHARED + MODEL + TRAIN + "if dist.get_rank() == 0:\n"
+        "    torch.save(net.module.state_dict(), 'net.pt')\nstate = torch.load('net.pt')\n",
+        "state = ",
+        "dist.barrier()\nstate = ",
     ),
 }
 

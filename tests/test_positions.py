@@ -20,8 +20,8 @@ from ddplint.rules import RULES
 
 CASES = Path(__file__).parents[1] / "testdata" / "cases"
 SAMPLER, EPOCH, STATE, WRITE, MOVE, SYNC, *_ = (rule.symbol for rule in RULES)
-SPLIT = "ddp-rank-dependent-split"
 MEET = "ddp-rank-guarded-collective"
+SPLIT, RACE = "ddp-rank-dependent-split", "ddp-load-before-barrier"
 
 
 class Place(NamedTuple):
@@ -108,6 +108,11 @@ ROWS = [
     Row("collective-bad-validate-wrapper-norm", "train.py", MEET, "model", "CONTROL_FLOW",
         "this forward of the wrapper, which broadcasts the buffers of the model. Every rank has to make this call (the "
         "model is wrapped at {})", (Place("DDP(BeatClassifier"),)),
+    Row("race-bad-page-example", "train.py", RACE, "torch.load", "CONTROL_FLOW",
+        "one rank alone writes it, at {} (model wrapped at {})", (Place("torch.save("), WRAP)),
+    Row("race-bad-given-back-after-loop", "train.py", RACE, "keeper.give_back", "INFERENCE",
+        "is read at {} by every rank, and one rank alone writes it, at {}",
+        (Place("torch.load(", "keeper.py"), Place("torch.save(", "keeper.py"))),
 ]  # fmt: skip
 
 

@@ -156,6 +156,8 @@ def opaque_call(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -
     escape(m, args, node)
     if library.may_seed_unseen(atom):
         library.seeded_out_of_sight(m, node)
+    if library.may_wait_unseen(atom, args):
+        library.waited(m, node)
     if isinstance(atom, Sym) and node is not None and library.scales_and_steps(m, atom.text, args, node):
         return NONE
     for value in args.all():

@@ -198,6 +198,11 @@ class Collective(Event):
 
 
 @dataclass(eq=False)
+class Wait(Event):
+    """A pause, or a call out of sight in which ranks may wait for one another."""
+
+
+@dataclass(eq=False)
 class Join(Event):
     """The process group is set up; ``size`` is the world size where the program gives one."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ddplint.rules.base import Rule
+from ddplint.rules.load_before_barrier import RULE as LOAD_BEFORE_BARRIER
 from ddplint.rules.missing_distributed_sampler import RULE as MISSING_DISTRIBUTED_SAMPLER
 from ddplint.rules.missing_set_epoch import RULE as MISSING_SET_EPOCH
 from ddplint.rules.rank_dependent_split import RULE as RANK_DEPENDENT_SPLIT
@@ -21,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     WASTED_GRADIENT_SYNC,
     RANK_GUARDED_COLLECTIVE,
     RANK_DEPENDENT_SPLIT,
+    LOAD_BEFORE_BARRIER,
 )
 BY_SYMBOL = {rule.symbol: rule for rule in RULES}
 

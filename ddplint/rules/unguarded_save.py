@@ -74,7 +74,7 @@ def _finding(site: Site, writes: list[_Write]) -> Finding:
         what, written = "Files are written", f" (at {places})"
     wrap = first.program.wraps[0].site
     details = (what, written, place(wrap, site), _harm(how), _cure(site, writes, places))
-    done = "removed" if how in _REMOVALS else "written"
+    done = "removed" if how in REMOVALS else "written"
     others: list[Other] = [(write.save.site, f"it is {done} here") for write in writes]
     others.append((wrap, "the model is wrapped here"))
     others += [(call, "") for write in writes for call in write.save.chain]
@@ -154,19 +154,19 @@ def _is_for_all(program: Program, save: facts.Save, site: Site) -> bool:
     )
 
 
-_REMOVALS = ("os.remove", "os.unlink", "Path.unlink", "Path.rmdir")
+REMOVALS = ("os.remove", "os.unlink", "Path.unlink", "Path.rmdir")
 
 
 def _what(how: str) -> str:
     if how == "open":
         return "This file is opened for writing"
-    if how in _REMOVALS:
+    if how in REMOVALS:
         return f"This file is removed ({how})"
     return f"This file is written ({how})"
 
 
 def _harm(how: str) -> str:
-    if how in _REMOVALS:
+    if how in REMOVALS:
         return "For all but the first it is gone, and they raise FileNotFoundError"
     return "The last writer wins, and writers of different sizes leave a corrupt file"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ddplint.engine.library.basics import classes, has, is_instance
 from ddplint.engine.library.contexts import decorated, enter_decorators
 from ddplint.engine.library.dispatch import call, call_object, method
+from ddplint.engine.library.distributed import may_wait_unseen, waited
 from ddplint.engine.library.environment import DEVICES, environment, in_environment
 from ddplint.engine.library.lookups import builtin, named, star
 from ddplint.engine.library.making import (
@@ -43,11 +44,13 @@ __all__ = [
     "kind_of",
     "left_by_forward",
     "may_seed_unseen",
+    "may_wait_unseen",
     "method",
     "named",
     "option",
     "scales_and_steps",
     "seeded_out_of_sight",
     "star",
+    "waited",
     "worth_making",
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.environment import DEVICES, LOCAL, RANKS, SIZE
 from ddplint.engine.library.registry import handles
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import NONE, TRUE, Bound, Func, Lib, Obj, Sym, Value, one, union
+from ddplint.engine.values import NONE, TRUE, Atom, Bound, Func, Lib, Obj, Sym, Value, one, union
 
 COLLECTIVES = {
     "barrier", "all_reduce", "all_gather", "broadcast", "reduce", "gather", "scatter", "reduce_scatter", "all_to_all",
@@ -44,6 +45,28 @@ def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
             if isinstance(atom, Obj) and atom.kind == "list":
                 m.write(atom.attrs, "[0]", one(Sym("scattered part", ranked=True, made_of=tensors.taint)))
     return one(Sym(f"{last} handle", opaque=False))
+
+
+_MAY_WAIT = re.compile(r"barrier|sync|wait|join|reduce|gather|broadcast|train|fit|epoch|dist|comm", re.IGNORECASE)
+
+
+def may_wait_unseen(called: Atom, args: Arguments) -> bool:
+    """Whether ranks may wait for one another in a call out of sight: by its name, or as it is given a wrapper."""
+    if _MAY_WAIT.search(called.key.rpartition(".")[2]):
+        return True
+    return any(isinstance(atom, Obj) and atom.kind == "ddp" for value in args.all() for atom in value.atoms())
+
+
+def waited(m: Machine, node: ast.AST | None) -> None:
+    """Record that ranks may wait for one another."""
+    if node is not None:
+        m.record(facts.Wait, node)
+
+
+@handles("time.sleep")
+def _sleep(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    waited(m, node)
+    return NONE
 
 
 @handles("torch.distributed.get_rank")

@@ -122,7 +122,7 @@ def _load(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
         return union(content)
     if not loads and node is not None:
         placed = args.get(1, "map_location", "device") if name == "torch.load" else None
-        loads.add(m.record(facts.Load, node, file=file, how=name, placed=placed))
+        loads.add(m.record(facts.Load, node, file=path_text(file), how=name, placed=placed))
     ranked = file.per_rank
     # what such a file holds is data, not settings: the same for all who read it
     opaque = name not in ("torch.load", "numpy.load")
