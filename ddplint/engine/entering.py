@@ -22,7 +22,10 @@ def enter(m: Machine, node: ast.expr, value: Value, rest: Callable[[Value], None
         entered = []
         for case, atom in alternatives:
             path = conjoin(m.path, (case,))
+            before = len(regions)
             entered.append(under(enter_plain(m, node, atom, path, regions), (case,)))
+            for region in regions[before:]:
+                region.unsure = any(not other.excludes(case) for other, thing in alternatives if thing is not atom)
         try:
             rest(union(entered) if entered else NONE)
         finally:

@@ -15,6 +15,7 @@ class Loop:
     """A loop that is being run. ``repeats``: it can go round more than once. ``over``: the loaders it goes over.
 
     ``depth``: how many calls lead to the function that holds it (for a generator's loop, the one that goes over it).
+    ``rounds``: how often it goes round, as a test would spell it; empty where that is not known.
     """
 
     uid: int
@@ -22,6 +23,7 @@ class Loop:
     repeats: bool = True
     over: frozenset[Obj] = frozenset()
     depth: int = 0
+    rounds: str = ""
 
     @property
     def mark(self) -> str:
@@ -177,6 +179,8 @@ class NoSync(Event):
     wrapper: Obj
     until: int = -1
     """The index of the first event after it is left."""
+    unsure: bool = False
+    """Whether something else may be entered in its place in the same cases."""
 
 
 @dataclass(eq=False)
@@ -186,6 +190,13 @@ class Toggle(Event):
     wrapper: Obj
     name: str
     value: Value
+
+
+@dataclass(eq=False)
+class Prepare(Event):
+    """``wrapper.reducer.prepare_for_backward(...)``: what a forward does at its end is done by hand."""
+
+    wrapper: Obj
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import Path, disjoin
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
-from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, const, one, union
+from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, blend, const, one, union
 
 _MOST_UNROLLED = 8
 
@@ -28,7 +28,7 @@ def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callab
                 _own_iteration(m, node, where, atom, m.apply(own, Arguments(), where), body)
                 return NONE
             m.record(facts.Iterate, where, loader=atom, grad=m.grad)
-            m.loop(node, lambda turn: body(batch_of(atom)), over=frozenset({atom}))
+            m.loop(node, lambda turn: body(batch_of(atom)), over=frozenset({atom}), rounds=_length(atom))
         case Obj(kind="iterator"):
             source = atom.notes["source"]
             over = frozenset(a for a in source.atoms() if isinstance(a, Obj) and a.kind == "loader")
@@ -83,7 +83,12 @@ def _unknown(m: Machine, node: ast.AST, atom: Atom, body: Callable[[Value], obje
         opaque = not isinstance(atom, Sym) or atom.opaque
         body(one(Sym(f"element of {atom.key[:60]} {turn.mark}", ranked, False, opaque, frozenset(made_of))))
 
-    m.loop(node, step, over=loaders)
+    m.loop(node, step, over=loaders, rounds=_length(atom))
+
+
+def _length(atom: Atom) -> str:
+    """How many elements there are, as ``len`` spells it."""
+    return blend("len", [one(atom)]).text
 
 
 def batch_of(loader: Obj) -> Value:
@@ -101,9 +106,10 @@ def _range(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], object]
         if not repeats:
             body(const(atom.notes.get("start", 0)))
             return
-        body(one(Sym(f"count {turn.mark}", atom.per_rank, counter=True, opaque=False)))
+        body(one(Sym(atom.notes["count"].format(turn.mark), atom.per_rank, counter=True, opaque=False)))
 
-    m.loop(node, step, repeats=repeats, endless=bool(atom.notes.get("endless")))
+    endless, rounds = bool(atom.notes.get("endless")), atom.notes["rounds"]
+    m.loop(node, step, repeats=repeats, endless=endless, rounds=rounds)
 
 
 def _elements(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], object]) -> None:
@@ -121,7 +127,7 @@ def _elements(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], obje
     elif "*" in atom.attrs:
         values.append(atom.attrs["*"])
     element = union(values) if values else one(Sym(f"element of {atom.key}"))
-    m.loop(node, lambda turn: body(element))
+    m.loop(node, lambda turn: body(element), rounds=_length(atom))
 
 
 def _literal_key(name: str) -> Value:
@@ -132,7 +138,7 @@ def _literal_key(name: str) -> Value:
 
 
 def _unroll(m: Machine, node: ast.AST, values: list[Value], body: Callable[[Value], object]) -> None:
-    turn = facts.Loop(m.fresh(), m.site(node), len(values) > 1)
+    turn = facts.Loop(m.fresh(), m.site(node), len(values) > 1, rounds=str(len(values)))
     before = m.path
     m.loops.append(turn)
     m.breaks.append((m.frame, [], []))

@@ -311,17 +311,18 @@ class Machine:
         repeats: bool = True,
         over: frozenset[Obj] = frozenset(),
         endless: bool = False,
+        rounds: str = "",
     ) -> None:
         """Run a loop's body, twice where the first round changes what the second sees."""
         if not self.path:
             return
-        turn = facts.Loop(self.fresh(), self.site(node), repeats, over, self._depth())
+        turn = facts.Loop(self.fresh(), self.site(node), repeats, over, self._depth(), rounds)
         before = self.path
         self.loops.append(turn)
         broke: list[Path] = []
         died = False
-        settling, rounds = self._settling, 1 if self._settling else 2
-        for number in range(rounds):
+        settling, turns = self._settling, 1 if self._settling else 2
+        for number in range(turns):
             # in a second round, what inner loops change has been seen already
             self._settling = settling or number > 0
             went_on: list[Path] = []

@@ -119,6 +119,18 @@ def _common(left: tuple[Site, ...], right: tuple[Site, ...]) -> int:
     return count
 
 
+def where_entered(region: facts.NoSync, inside: facts.Event) -> Site:
+    """Where a ``no_sync`` is taken, seen from the function that also leads to what is ``inside``.
+
+    Of a project's own context manager, that is its call.
+    """
+    first, second = (*region.chain, region.site), (*inside.chain, inside.site)
+    at = 0
+    while at < min(len(first), len(second)) - 1 and first[at] == second[at]:
+        at += 1
+    return first[at]
+
+
 def first_of_arms(routes: Mapping[facts.Event, tuple[Site, ...]]) -> list[facts.Event]:
     """Of events in exclusive arms of one test, the first in the source.
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from ddplint.engine import facts
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, PERHAPS_GUARDED, Case, Path, conjoin, disjoin, meets
 from ddplint.engine.placing import under_a_test
+from ddplint.engine.syncing import Unsynchronized, unsynchronized
 from ddplint.engine.values import Const, Obj, Sym, Value
 from ddplint.project import Project
 
@@ -61,6 +62,11 @@ class Program:
     def training(self) -> list[Training]:
         """Each backward that trains a wrapper, with each loader whose batches reached it."""
         return list(self._trainings(self.wrappers_in))
+
+    @cached_property
+    def unsynchronized(self) -> list[Unsynchronized]:
+        """Each step on gradients that were not reduced."""
+        return unsynchronized(self.trace, self.wrappers_in)
 
     @cached_property
     def training_past_wrappers(self) -> list[Training]:

@@ -9,6 +9,7 @@ from ddplint.rules.missing_set_epoch import RULE as MISSING_SET_EPOCH
 from ddplint.rules.rank_dependent_split import RULE as RANK_DEPENDENT_SPLIT
 from ddplint.rules.rank_guarded_collective import RULE as RANK_GUARDED_COLLECTIVE
 from ddplint.rules.unguarded_save import RULE as UNGUARDED_SAVE
+from ddplint.rules.unsynchronized_step import RULE as UNSYNCHRONIZED_STEP
 from ddplint.rules.wasted_gradient_sync import RULE as WASTED_GRADIENT_SYNC
 from ddplint.rules.wrap_before_move import RULE as WRAP_BEFORE_MOVE
 from ddplint.rules.wrapper_state_dict import RULE as WRAPPER_STATE_DICT
@@ -20,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     UNGUARDED_SAVE,
     WRAP_BEFORE_MOVE,
     WASTED_GRADIENT_SYNC,
+    UNSYNCHRONIZED_STEP,
     RANK_GUARDED_COLLECTIVE,
     RANK_DEPENDENT_SPLIT,
     LOAD_BEFORE_BARRIER,

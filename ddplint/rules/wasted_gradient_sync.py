@@ -9,15 +9,15 @@ from itertools import pairwise
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, exhaust, forgotten, meets
-from ddplint.engine.placing import first_of_arms, function_of
+from ddplint.engine.placing import first_of_arms, function_of, where_entered
 from ddplint.engine.questions import Program, may_be_plain
+from ddplint.engine.syncing import FLAG
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Other, Rule, finding, place, wrapped_at, wrapped_here
 from ddplint.rules.wording import name_of, written
 
 SYMBOL = "ddp-wasted-gradient-sync"
-_FLAG = "require_backward_grad_sync"
 
 
 @dataclass(eq=False)
@@ -35,6 +35,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     for program in programs:
         findings: dict[facts.Event, list[Finding]] = {}
         routes: dict[facts.Event, tuple[Site, ...]] = {}
+        drifting = {(found.backward.site, found.wrapper) for found in program.unsynchronized}
         for backward in program.trace.of(facts.Backward):
             wrappers = program.wrappers_in(backward)
             if not wrappers or not program.on_many_ranks(backward, together=True):
@@ -42,7 +43,11 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             found = _accumulation(program, backward)
             if found is None:
                 continue
-            wrong = [one for wrapper, path in wrappers for one in _judge(program, found, wrapper, path)]
+            wrong = [
+                one
+                for wrapper, path in wrappers if (backward.site, wrapper) not in drifting
+                for one in _judge(program, found, wrapper, path)
+            ]  # fmt: skip
             if wrong:
                 findings[backward] = wrong
                 route = (*backward.chain, backward.site)
@@ -64,7 +69,7 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         return
     if found.inner is not None and _goes_over_wrappers(program, found.inner, own):
         return
-    toggles = [t for t in program.trace.of(facts.Toggle) if t.name == _FLAG and t.wrapper is wrapper]
+    toggles = [t for t in program.trace.of(facts.Toggle) if t.name == FLAG and t.wrapper is wrapper]
     if toggles:
         manager = _around_backward_alone(program, toggles, backward)
         if manager is not None:
@@ -81,9 +86,9 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         misspelt = [
             t
             for t in program.trace.of(facts.Toggle)
-            if t.wrapper is wrapper and "grad_sync" in t.name and t.name != _FLAG
+            if t.wrapper is wrapper and "grad_sync" in t.name and t.name != FLAG
         ]
-        more = f" ('{misspelt[0].name}' is no attribute that torch reads; it is '{_FLAG}')" if misspelt else ""
+        more = f" ('{misspelt[0].name}' is no attribute that torch reads; it is '{FLAG}')" if misspelt else ""
         details = (
             "Every micro-batch reduces the gradients",
             f"{place(found.step.site, found.site)}{more}",
@@ -105,20 +110,8 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         ]  # fmt: skip
         inside = any(thing is wrapper for thing, _ in backward.quiet)
         if missed and (covered or inside):
-            yield _misses(found, _taken_at(region, backward), missed, wrapper)
+            yield _misses(found, where_entered(region, backward), missed, wrapper)
             return
-
-
-def _taken_at(region: facts.NoSync, backward: facts.Backward) -> Site:
-    """Where a ``no_sync`` is taken, seen from the function that also leads to the backward.
-
-    Of a project's own context manager, that is its call.
-    """
-    first, second = (*region.chain, region.site), (*backward.chain, backward.site)
-    at = 0
-    while at < min(len(first), len(second)) - 1 and first[at] == second[at]:
-        at += 1
-    return first[at]
 
 
 def _cure(wrapper: Obj, forwards: list[facts.Forward], site: Site) -> str:

@@ -309,6 +309,7 @@ def _range(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
         length = blend("len", [given], opaque=False)
         return one(Sym(length.text, length.ranked, True, length.opaque, frozenset()))
     made = m.new("range", node)
+    made.notes["count"], made.notes["rounds"] = _counting(name, args.positional)
     if name != "itertools.count" and len(args.positional) > 1:
         # each rank begins at a number of its own, or takes steps of its own
         made.notes["per_rank"] = any(value.per_rank for value in (args.positional[0], *args.positional[2:]))
@@ -323,6 +324,16 @@ def _range(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
         made.notes["length"] = len(numbers)
         made.notes["start"] = numbers[0] if numbers else 0
     return one(made)
+
+
+def _counting(name: str, bounds: list[Value]) -> tuple[str, str]:
+    """The text of what a range counts, with a gap for the loop's mark, and of how often a loop over it goes round."""
+    if name == "itertools.count" or not 0 < len(bounds) < 3:
+        return f"count by {len(bounds)} {{}}", ""
+    if len(bounds) == 1 or bounds[0].constant() == 0:
+        return "count {}", bounds[-1].key
+    start = bounds[0].key.replace("{", "{{").replace("}", "}}")
+    return f"Add(count {{}}, {start})", f"Sub({bounds[1].key}, {bounds[0].key})"
 
 
 def _soft(values: list[Value]) -> bool:

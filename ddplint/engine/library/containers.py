@@ -57,12 +57,15 @@ def _copy(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 @handles("builtins.enumerate")
 def _enumerate(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     source = first_argument(args)
+    start = args.get(1, "start")
 
     def drive(m: Machine, where: ast.AST, spot: ast.AST, body: Callable[[Value], object]) -> None:
         def step(element: Value) -> None:
-            mark = m.loops[-1].mark if m.loops else ""
+            text = f"number {m.loops[-1].mark if m.loops else ''}"
+            if start is not None and start.constant() != 0:
+                text = f"Add({text}, {start.key})"
             pair = m.new("tuple", spot)
-            pair.attrs["[0]"] = one(Sym(f"number {mark}", counter=True, opaque=False))
+            pair.attrs["[0]"] = one(Sym(text, counter=True, opaque=False))
             pair.attrs["[1]"] = element
             body(one(pair))
 

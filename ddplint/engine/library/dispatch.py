@@ -27,6 +27,7 @@ from ddplint.engine.library.networks import (
     load_into,
     module_method,
     optimizer_method,
+    reducer_method,
     script_method,
 )
 from ddplint.engine.library.options import parser_method
@@ -90,7 +91,7 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         and last[:1].isupper()
         and "lr_scheduler" not in name
     ):
-        return one(m.new("optimizer", node, Lib(name)))
+        return one(m.new("optimizer", node, Lib(name), over=first_argument(args).taint))
     if root in WITH_OPTIMIZERS and OPTIMIZER.search(last):
         return one(m.new("optimizer", node, Lib(name)))
     if name.startswith(("torchvision.models.", "timm.create_model", "timm.models.")) or last == "from_pretrained":
@@ -244,6 +245,7 @@ _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
     "thread": thread_method,
     "sampler": sampler_method,
     "optimizer": optimizer_method,
+    "reducer": reducer_method,
     "file": file_method,
     "buffer": file_method,
     "path": path_method,

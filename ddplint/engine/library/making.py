@@ -263,6 +263,8 @@ def attribute(m: Machine, thing: Obj, name: str) -> Value | None:
             return one(thing)
         case ("device", "type"):
             return one(Sym(f"type of {thing.notes['value']}", opaque=False))
+        case ("ddp", "reducer"):
+            return one(m.new("reducer", wrapper=thing))
         case ("ddp", "device"):
             return one(Sym(f"{thing.key}.device", ranked=True))
         case ("path", "parent" | "name" | "stem" | "suffix"):

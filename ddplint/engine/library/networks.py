@@ -424,6 +424,14 @@ def optimizer_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.
     return one(Sym(f"{me.key}.{name}", opaque=False))
 
 
+def reducer_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
+    """A method of a wrapper's reducer; None where it is none that matters."""
+    if name == "prepare_for_backward" and node is not None:
+        m.record(facts.Prepare, node, wrapper=me.notes["wrapper"])
+        return NONE
+    return None
+
+
 def script_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of a scripted or traced module; None where it is none that matters."""
     if name == "save":

@@ -1,0 +1,27 @@
+from contextlib import nullcontext
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+dataset = TensorDataset(torch.randn(64, 8), torch.randn(64, 1))
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=4, sampler=sampler)
+model = DistributedDataParallel(nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+accumulation = 4
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    for number, (inputs, targets) in enumerate(loader):
+        last = (number + 1) % accumulation == 0
+        with nullcontext() if number % accumulation == 0 else model.no_sync():  # [ddp-unsynchronized-step]
+            loss = nn.functional.mse_loss(model(inputs), targets) / accumulation
+            loss.backward()
+        if last:
+            optimizer.step()
+            optimizer.zero_grad()
+dist.destroy_process_group()
