@@ -17,7 +17,10 @@ _FORMAT, _REGULAR = 0o170000, 0o100000
 
 
 def read(path: str) -> bytes | None:
-    """The bytes of the regular file at ``path``; ``None`` where there is none, or it is unreadable or too large."""
+    """The text of the regular file at ``path``, with lines as Python parts them, each ended by a line feed.
+
+    ``None`` where there is none, or it is unreadable or too large.
+    """
     try:
         handle = os.open(path, _FLAGS)
     except (OSError, ValueError):
@@ -26,11 +29,16 @@ def read(path: str) -> bytes | None:
         status = os.fstat(handle)
         if status.st_mode & _FORMAT != _REGULAR or status.st_size > MAX_BYTES:
             return None
-        return os.read(handle, status.st_size)
+        return with_line_feeds(os.read(handle, status.st_size))
     except OSError:
         return None
     finally:
         os.close(handle)
+
+
+def with_line_feeds(text: bytes) -> bytes:
+    """``text`` with a line feed for each end of a line; Python knows three."""
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
 def shows_wrap(text: bytes) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ddplint.project.files import with_line_feeds
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -43,8 +45,7 @@ class ImportReader:
 
     def statements(self, data: bytes) -> set[Import]:
         """The import statements in the source text ``data``, wherever they stand in it; never raises."""
-        if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        data = with_line_feeds(data)
         found: set[Import] = set()
         known, find, rfind, size = self._lines, data.find, data.rfind, len(data)
         at = find(b"import")

@@ -7,7 +7,7 @@ import os
 import time
 from typing import NamedTuple
 
-from ddplint.project.files import MAX_BYTES, read
+from ddplint.project.files import MAX_BYTES, read, with_line_feeds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class KeptTexts(Texts):
 
 
 def _by_real_path(unsaved: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {os.path.realpath(path): text for path, text in unsaved.items()}
+    return {os.path.realpath(path): with_line_feeds(text) for path, text in unsaved.items()}
 
 
 def _settled_stamp(path: str) -> _Stamp | None:
