@@ -7,7 +7,8 @@ import os
 import sys
 
 from ddplint.pages import page
-from ddplint.rules import RULES
+from ddplint.rules import RULES, Rule
+from ddplint.screen import is_terminal, put
 
 _USAGE = 32
 _EXPLAIN = "--explain"
@@ -21,11 +22,13 @@ def asked(arguments: list[str]) -> bool:
 def answer(arguments: list[str]) -> int:
     """Print what the command line ``arguments`` ask for and return the exit status."""
     if "--list" in arguments:
-        for rule in RULES:
-            off = "" if rule.default_enabled else " (off by default)"
-            print(f"{rule.id}  {rule.symbol:<31}  {page(rule.symbol).summary.replace('`', '')}{off}")
-        return 0
+        return put("".join(map(_line, RULES)))
     return _explain([name for argument in arguments for name in _names(argument)])
+
+
+def _line(rule: Rule) -> str:
+    off = "" if rule.default_enabled else " (off by default)"
+    return f"{rule.id}  {rule.symbol:<31}  {page(rule.symbol).summary.replace('`', '')}{off}\n"
 
 
 def _names(argument: str) -> list[str]:
@@ -40,17 +43,19 @@ def _explain(names: list[str]) -> int:
         what = f"no rule is called {unknown[0]}" if unknown else f"{_EXPLAIN} takes the name of a rule"
         print(f"ddplint: {what}; the rules: {', '.join(rule.symbol for rule in RULES)}", file=sys.stderr)
         return _USAGE
-    _show("\n".join(page(by_name[name.lower()]).text for name in names))
-    return 0
+    return put(_laid_out("\n".join(page(by_name[name.lower()]).text for name in names)))
 
 
-def _show(text: str) -> None:
-    """Print Markdown: laid out on a terminal where rich is installed, as it stands elsewhere."""
-    if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
-        from rich.console import Console
-        from rich.markdown import Markdown
+def _laid_out(text: str) -> str:
+    """Markdown as a terminal shows it, where rich is installed; as it stands elsewhere."""
+    if not is_terminal(sys.stdout) or importlib.util.find_spec("rich") is None:
+        return text
+    from rich.console import Console
+    from rich.markdown import Markdown
 
-        width = min(Console().width, 120)
-        Console(width=width, no_color=bool(os.environ.get("NO_COLOR"))).print(Markdown(text))
-    else:
-        sys.stdout.write(text)
+    console = Console(width=min(Console().width, 120), no_color=bool(os.environ.get("NO_COLOR")))
+    if not console.encoding.startswith("utf"):
+        return text  # it draws with characters that cannot be shown
+    with console.capture() as capture:
+        console.print(Markdown(text))
+    return capture.get()

@@ -20,6 +20,7 @@ from pylint.reporters import MultiReporter
 from ddplint import __version__
 from ddplint.checker import DEBUG_SWITCH
 from ddplint.linter import DdpLinter, WrongUse
+from ddplint.screen import put
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,23 +47,19 @@ def run(arguments: Sequence[str], search: Search | None) -> int:
     ``search`` is what its paths lead to, where that is known already.
     """
     if "--version" in arguments:
-        print(f"ddplint {__version__}\n{full_version}")
-        return 0
+        return put(f"ddplint {__version__}\n{full_version}\n")
     try:
         options, problems = configuration(arguments)
         for problem in problems:
             _say(problem)
+        # Printed all at once: while pylint walks a tree, a closed pipe would count as a failure of the checker.
         output = io.StringIO()
         try:
             with contextlib.redirect_stdout(output):
-                status = _lint([*options, *DEFAULTS, *arguments], search)
+                status = _lint([*options, *DEFAULTS, *arguments], search, output)
         finally:
-            _write(output.getvalue())
-        return status | (USAGE if problems else 0)
-    except BrokenPipeError:
-        # Nobody reads any more; nor must the interpreter write on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _FATAL
+            unwritten = put(output.getvalue())
+        return unwritten or status | (USAGE if problems else 0)
     except KeyboardInterrupt:
         _say("interrupted")
         return _INTERRUPTED
@@ -88,7 +85,7 @@ def explained(error: Exception) -> tuple[str, int]:
     return f"{type(error).__name__}: {reason}", _FATAL
 
 
-def _lint(arguments: list[str], search: Search | None) -> int:
+def _lint(arguments: list[str], search: Search | None, output: io.StringIO) -> int:
     class OurRun(Run):
         @staticmethod
         def LinterClass(options: Any, option_groups: Any) -> DdpLinter:  # type: ignore[override]  # noqa: N802
@@ -97,7 +94,12 @@ def _lint(arguments: list[str], search: Search | None) -> int:
     try:
         linter = OurRun(arguments, exit=False).linter
     except SystemExit as end:  # help, a list of messages, or an option that is wrong
-        return 0 if not end.code else USAGE
+        if not end.code:
+            return 0
+        for line in output.getvalue().splitlines():  # pylint prints some reasons where a report is expected
+            _say(line)
+        output.truncate(0)
+        return USAGE
     assert isinstance(linter, DdpLinter)
     if isinstance(linter.reporter, MultiReporter):
         linter.reporter.close_output_files()
@@ -129,16 +131,6 @@ def configuration(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     if file is None:
         return [f"--rcfile={os.devnull}"] if problems else [], problems
     return [f"--rcfile={file}"], problems
-
-
-def _write(text: str) -> None:
-    """Print all at once: while pylint walks a tree, a closed pipe would count as a failure of the checker."""
-    try:
-        sys.stdout.write(text)
-    except UnicodeEncodeError:
-        encoding = sys.stdout.encoding
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
 
 
 def _say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""What a person at a terminal gets besides the findings: a summary, and the progress of a long run.
+"""How the command prints, and what a person at a terminal gets besides the findings: a summary, and the progress.
 
 Imports next to nothing: it is used where pylint is not loaded.
 """
@@ -15,6 +15,34 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0  # seconds without a sign of life
 _PAUSE = 0.1  # seconds between two
+_UNREAD = 1
+_USAGE = 32
+
+
+def put(text: str) -> int:
+    """Print ``text`` on the standard output and return 0, or the exit status where it cannot be written.
+
+    That nobody reads any more is not worth a word; another reason is told in a line.
+    """
+    if sys.stdout is None:  # closed by whoever started the process
+        return 0
+    try:
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError:
+            encoding = sys.stdout.encoding
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = _UNREAD
+    except OSError as error:
+        print(f"ddplint: the output cannot be written: {error.strerror}", file=sys.stderr)
+        status = _USAGE
+    else:
+        return 0
+    # Nor must the interpreter try again on its way out.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return status
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FOUND, TRAIN, ddplint, found, messages
+from conftest import FOUND, TRAIN, ddplint, found, messages, run
 
 JSON = "--output-format=json2"
 WRAP = "from torch.nn.parallel import DistributedDataParallel\n"
@@ -168,6 +168,7 @@ WRONG = {
     "open brace in a template": ["--msg-template={path}:{", "."],
     "unknown name in a template": ["--msg-template={line:05d} {what}", "."],
     "contradiction": ["--enable=all", "--disable=all", "."],
+    "no file": ["--ddp-rank-predicates=a.b"],
 }
 
 
@@ -196,10 +197,40 @@ def test_declared_encodings_are_followed_on_standard_input(project: Path) -> Non
     assert found(text) == {(path, line + 1, symbol) for path, line, symbol in FOUND}
 
 
-def test_a_reader_that_goes_away(project: Path) -> None:
+ANSWERS = [["."], ["--list"], ["--explain", "W7101"], ["--version"], ["--help"]]
+
+
+@pytest.mark.parametrize("arguments", ANSWERS, ids=" ".join)
+def test_a_reader_that_goes_away(project: Path, arguments: list[str]) -> None:
     script = Path(sys.executable).with_name("ddplint")
-    with subprocess.Popen([script, "."], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([script, *arguments], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("arguments", ANSWERS, ids=" ".join)
+def test_a_full_disk_costs_one_line(project: Path, arguments: list[str]) -> None:
+    script = Path(sys.executable).with_name("ddplint")
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [script, *arguments], cwd=project, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (process.returncode, process.stderr) == (
+        32,
+        "ddplint: the output cannot be written: No space left on device\n",
+    )
+
+
+def test_a_run_without_an_output_has_its_exit_status(project: Path) -> None:
+    process = run(["sh", "-c", f"'{sys.executable}' -m ddplint . >&-"], project)
+    assert (process.returncode, process.stderr) == (4, "")
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\r\r\n"], ids=ascii)
+def test_lines_may_end_as_python_lets_them(project: Path, end: str) -> None:
+    (project / "train.py").write_bytes(TRAIN.replace("\n", end).encode())
+    step = end.count("\r")  # the last of these ends two lines
+    process = ddplint(JSON, ".", cwd=project)
+    assert found(process) == {(path, (line - 1) * step + 1, symbol) for path, line, symbol in FOUND}
