@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     CheckModule = Callable[[nodes.Module], bool | None]
 
 _PLUGIN = "ddplint"
+_ABOUT = """\
+Give the files or folders to check after the options. Besides those of pylint below there are:
+  --list                names the rules
+  --explain <rule>[,<rule>...]
+                        shows a rule's page: the mistake, its cure, when the rule is silent"""
 _TOO_DEEP = "it is nested too deeply"
 _ON_COMMENTS = ("file-ignored", "locally-disabled", "suppressed-message", "useless-suppression")
 _CONCERNING = (b"DistributedDataParallel", b"torch.distributed")
@@ -66,6 +71,7 @@ class DdpLinter(PyLinter):
     def __init__(self, options: Any = (), option_groups: Any = (), search: Search | None = None) -> None:
         super().__init__(options, option_groups=option_groups)
         self._arg_parser.prog = "ddplint"
+        self._arg_parser.description = _ABOUT
         self.search = search
         self.unsaved: dict[str, str] = {}
         self._named: set[str] = set()
@@ -91,7 +97,7 @@ class DdpLinter(PyLinter):
         except _UnrecognizedOptionError as error:
             file = self.current_name or ""  # pylint has set it, for messages about the file
             ours = options_in_own_section(file)
-            unknown = [name for name in error.options if name in ours or name.startswith("ddp-")]
+            unknown = [name for name in error.options if name in ours or name.startswith(("ddp-", _PLUGIN))]
             known = ", ".join(option for option, _ in DdpChecker.options)
             for name in dict.fromkeys(unknown):
                 self.problems.append(f"{os.path.relpath(file)}: unknown option {name}; ddplint's own are {known}")
@@ -99,6 +105,9 @@ class DdpLinter(PyLinter):
 
     def _load_reporters(self, reporter_names: str) -> None:
         """Use the formats that an option or the configuration names; pylint calls this for nothing else."""
+        _check_outputs(
+            [file for _, is_named, file in (name.partition(":") for name in reporter_names.split(",")) if is_named]
+        )
         self._is_format_given = True
         super()._load_reporters(reporter_names)
 
@@ -276,6 +285,18 @@ class DdpLinter(PyLinter):
 
     def _add_unreadable(self, reason: str) -> None:
         self.add_message("parse-error", line=1, args=" ".join(reason.split()), confidence=HIGH)
+
+
+def _check_outputs(files: Sequence[str]) -> None:
+    """Refuse ``files`` for reports that would spoil one another, or a program."""
+    real = [os.path.realpath(file) for file in files]
+    for number, file in enumerate(files):
+        if not file:
+            raise WrongUse("the output format has a colon, and no file after it")
+        if file.endswith(".py"):
+            raise WrongUse(f"{file}: a report would be written over a Python file")
+        if real[number] in real[:number]:
+            raise WrongUse(f"{file}: only one report can be written to a file")
 
 
 def _try_template(linter: PyLinter) -> None:

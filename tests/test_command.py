@@ -208,6 +208,8 @@ def test_help_is_there(project: Path) -> None:
     process = ddplint("--help", cwd=project)
     assert process.returncode == 0
     assert "usage: ddplint" in process.stdout
+    for option in ("--list", "--explain", "--baseline", "--output-format"):
+        assert f"\n  {option} " in process.stdout
     process = ddplint(f"--help-msg={SAVE}", cwd=project)
     assert process.returncode == 0
     assert process.stdout.startswith(f":{SAVE} (W7104)")

@@ -299,3 +299,19 @@ def test_a_report_that_cannot_be_written_costs_one_line(project: Path) -> None:
     process = ddplint("--output-format=text,sarif:no/such/folder/out.sarif", ".", cwd=project)
     assert (process.returncode, process.stdout) == (32, "")
     assert process.stderr == "ddplint: no/such/folder/out.sarif: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("formats", "line"),
+    [
+        ("sarif:out,text:./out", "./out: only one report can be written to a file"),
+        ("sarif:train.py", "train.py: a report would be written over a Python file"),
+        ("sarif:", "the output format has a colon, and no file after it"),
+    ],
+)
+def test_reports_spoil_nothing(project: Path, formats: str, line: str) -> None:
+    before = (project / "train.py").read_text()
+    process = ddplint(f"--output-format={formats}", ".", cwd=project)
+    assert (process.returncode, process.stdout, process.stderr) == (32, "", f"ddplint: {line}\n")
+    assert (project / "train.py").read_text() == before
+    assert not (project / "out").exists()
