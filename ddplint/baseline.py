@@ -40,7 +40,9 @@ class Entry(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.rule} in {self.scope or 'the module'}: {self.text}"
+        line = f"{self.path}: {self.rule} in {self.scope or 'the module'}: {self.text}"
+        # A terminal must not obey what the program, or the file, quotes.
+        return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line)
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Baseline:
 
         Raises ``BaselineError`` if there is none, or what is there is none.
         """
+        if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
+            raise BaselineError(f"{file}: not a regular file")  # a device may never end
         try:
             with open(file, encoding="utf-8", errors="surrogatepass") as text:
                 content = json.load(text)

@@ -189,6 +189,21 @@ def test_one_that_cannot_be_written_costs_one_line(project: Path, name: str) -> 
     assert (project / "train.py").read_text() == TRAIN
 
 
+@pytest.mark.parametrize("option", ["--baseline", "--write-baseline"])
+def test_a_device_is_no_baseline(project: Path, option: str) -> None:
+    process = ddplint(f"{option}=/dev/zero", ".", cwd=project)
+    assert (process.returncode, process.stdout) == (32, "")
+    assert process.stderr == "ddplint: /dev/zero: not a regular file\n"
+
+
+def test_what_is_told_of_it_is_one_line_that_commands_nothing(project: Path) -> None:
+    entry = {"path": "train.py", "rule": SAVE, "in": "a\nb", "text": "\x1b[31mx"}
+    (project / KNOWN).write_text(json.dumps({"version": 1, "findings": [entry]}))
+    process = ddplint(f"--baseline={KNOWN}", ".", cwd=project)
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert process.stderr == f"ddplint: known and no longer found: train.py: {SAVE} in a{mark}b: {mark}[31mx\n"
+
+
 def test_all_of_the_findings_of_the_file_count(adopted: Path) -> None:
     """The baseline knows files by their place, so that one name in two folders is two files."""
     (adopted / "other" / ".git").mkdir(parents=True)
