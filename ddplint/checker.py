@@ -66,10 +66,17 @@ def _options() -> Options:
     return (*names, *files)
 
 
+def _check_file(option: str, name: str) -> None:
+    if name in ("True", "False"):  # what pylint makes of TOML's true and false
+        raise settings.WrongSettingError(f"argument --{option}: a file is expected, not {name.lower()}")
+
+
 def check_options(linter: PyLinter) -> None:
     """Read the options of ddplint, and end the process as pylint does where a value is not what its option takes."""
     try:
         settings.read(linter.config)
+        for name in _FILES:
+            _check_file(name, getattr(linter.config, name.replace("-", "_")))
     except settings.WrongSettingError as error:
         try:
             linter._arg_parser.error(str(error))  # noqa: SLF001 - pylint has no other way to say it

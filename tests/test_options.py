@@ -447,6 +447,25 @@ def test_each_option_is_checked(club: Path, name: str, here: Here) -> None:
     assert f"argument --{name}: 'save' is not a dotted name" in process.stderr
 
 
+@BOTH
+@pytest.mark.parametrize("name", ["baseline", "write-baseline"])
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_a_truth_is_no_file(club: Path, command: Command, name: str, value: str) -> None:
+    (club / "pyproject.toml").write_text(f"[tool.pylint.ddplint]\n{name} = {value}\n")
+    process = command("train.py", cwd=club)
+    assert (process.returncode, process.stdout) == (32, "")
+    assert process.stderr.endswith(f": error: argument --{name}: a file is expected, not {value}\n")
+
+
+@pytest.mark.parametrize("text", ["[tool.pylint]\nddplint = 3\n", '[[tool.pylint.ddplint]]\nbaseline = "x"\n'])
+def test_a_section_of_ours_that_is_none_is_told(club: Path, text: str) -> None:
+    (club / "pyproject.toml").write_text(text)
+    process = ddplint(JSON, "train.py", cwd=club)
+    assert found(process) == WITHOUT
+    assert process.stderr.startswith("ddplint: pyproject.toml: unknown option ddplint; ")
+    assert process.returncode == 32 | 4
+
+
 SECTIONS = {
     "pyproject.toml": '[tool.pylint.ddplint]\nrank-predicates = ["a.b"]\n[tool.pylint.design]\nmax-fun = 3\n',
     "pylintrc": "[DDPLINT]\nrank-predicates=a.b\n[DESIGN]\nmax-fun=3\n",
