@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import ddplint, on_terminal
 
+from ddplint.pages import page
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -144,3 +146,16 @@ def test_progress_shows_after_a_second_and_goes_away(tmp_path: Path) -> None:
     assert on_terminal([sys.executable, "-c", script], tmp_path) == (0, "\r\x1b[K2 of 3 files\r\x1b[K")
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert (process.stdout, process.stderr) == (b"", b"")
+
+
+def test_a_name_of_a_file_does_not_command_the_terminal(tmp_path: Path) -> None:
+    write(tmp_path, 'torch.save(model.module.state_dict(), "model.pt")\n')
+    (tmp_path / "train.py").rename(tmp_path / "a\nb\x1b[31m.py")
+    _, said = on_terminal([*DDPLINT, "."], tmp_path, NO_COLOR="1")
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert said.startswith(f"a{mark}b{mark}[31m.py:")
+
+
+def test_a_page_is_shown_on_a_terminal_that_knows_ascii_alone(tmp_path: Path) -> None:
+    status, said = on_terminal([*DDPLINT, "--explain", "W7104"], tmp_path, PYTHONIOENCODING="ascii")
+    assert (status, said) == (0, page("ddp-unguarded-save").text)

@@ -56,7 +56,7 @@ class TerminalReporter(WholeReporter):
     def _paragraph(self, message: Message) -> Iterator[str]:
         finding = finding_of(message)
         path = message.abspath or message.path
-        place = f"{shown(path)}:{message.line}:{message.column}"
+        place = f"{_printable(shown(path))}:{message.line}:{message.column}"
         yield f"{self._in(_BOLD, place)}: {message.msg_id} {self._in(_BOLD, message.symbol)}"
         end = message.end_line or message.line, message.end_column or message.column + 1
         related = finding.related if finding is not None else ()
@@ -73,7 +73,8 @@ class TerminalReporter(WholeReporter):
         before = path
         for other in related:
             if other.path != before:
-                yield f"{' ' * (margin + 1)}{self._in(_BOLD, f'{shown(other.path)}:{other.span.line}')}"
+                there = f"{_printable(shown(other.path))}:{other.span.line}"
+                yield f"{' ' * (margin + 1)}{self._in(_BOLD, there)}"
                 before = other.path
             yield from self._quoted(other.path, other.span, margin, _BLUE, other.text)
 
