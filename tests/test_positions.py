@@ -22,6 +22,7 @@ CASES = Path(__file__).parents[1] / "testdata" / "cases"
 SAMPLER, EPOCH, STATE, WRITE, MOVE, SYNC, *_ = (rule.symbol for rule in RULES)
 MEET = "ddp-rank-guarded-collective"
 SPLIT, RACE = "ddp-rank-dependent-split", "ddp-load-before-barrier"
+EXIT = "ddp-rank-local-exit"
 
 
 class Place(NamedTuple):
@@ -113,6 +114,13 @@ ROWS = [
     Row("race-bad-given-back-after-loop", "train.py", RACE, "keeper.give_back", "INFERENCE",
         "is read at {} by every rank, and one rank alone writes it, at {}",
         (Place("torch.load(", "keeper.py"), Place("torch.save(", "keeper.py"))),
+    Row("exit-bad-patience-on-main", "train.py", EXIT, "break", "INFERENCE",
+        "This 'break' is decided by the rank, so that some ranks may do it alone. The others then wait for ever in their "
+        "next backward ({}, wrapped at {})", (Place("loss.backward()"), Place("DDP(nn.Sequential"))),
+    Row("exit-bad-stopper-shard-metric", "train.py", EXIT, "break", "INFERENCE",
+        "is decided by the samples of the rank", (Place("loss.backward()"), Place("DDP(net"))),
+    Row("exit-bad-out-of-memory", "train.py", EXIT, "continue", "CONTROL_FLOW",
+        "is decided by an error that one rank may have alone", (Place(".backward()"), WRAP)),
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ def boolop(m: Machine, node: ast.BoolOp) -> Value:
         if number == len(node.values) - 1:
             results.append(under(value, relative(m.path, before)))
             return
+        m.note_test(value)
         yes, no = split(value)
         stop, go_on = (no, yes) if isinstance(node.op, ast.And) else (yes, no)
         stopping = conjoin(m.path, stop)
@@ -152,7 +153,9 @@ def test(m: Machine, node: ast.expr) -> tuple[Path, Path]:
             yes, no = test(m, operand)
             return no, yes
         case _:
-            return split(m.evaluate(node))
+            tested = m.evaluate(node)
+            m.note_test(tested)
+            return split(tested)
 
 
 def pattern(m: Machine, node: ast.pattern, subject: Value) -> tuple[Path, Path, dict[str, Value]]:

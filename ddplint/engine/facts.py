@@ -254,6 +254,13 @@ class ShareOf:
     draw: Draw
 
 
+@dataclass(frozen=True)
+class Caught:
+    """In what a test is made of: whether an error comes out of the body of a ``try``."""
+
+    tried: Site
+
+
 @dataclass(eq=False)
 class Leave(Event):
     """A ``break``, ``continue`` or ``return``; ``loop`` is the one that is left or gone on with."""
@@ -281,6 +288,10 @@ class Trace:
     complete: bool = True
     asked: dict[Key, int] = field(default_factory=dict)
     """For each comparison with a counter, how many calls lead to the function that makes it."""
+    grounds: dict[Key, frozenset[object]] = field(default_factory=dict)
+    """For each test that is not known, what the values that it asks about were made of."""
+    decided: dict[Key, list[Site]] = field(default_factory=dict)
+    """The ``if`` statements that each such test decides."""
     statements: int = 0
     """How many statements were run, a measure of the work."""
 

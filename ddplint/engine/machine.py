@@ -16,7 +16,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.binding import bound_names, calculated, called, counted, given_names, globals_set, leftmost
 from ddplint.engine.budget import Budget, Work, keys
-from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forget
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, forget
 from ddplint.engine.declared import ON_ONE_RANK, ONE_RANK, Declared
 from ddplint.engine.values import (
     NONE,
@@ -204,6 +204,17 @@ class Machine:
         if self.declared is not None and self.declared.shards(cls):
             made.notes["per_rank"] = True
         return made
+
+    def note_grounds(self, key: Key, made_of: frozenset[Any]) -> None:
+        """Remember what the values were made of that a test asks about."""
+        if made_of:
+            self.trace.grounds[key] = self.trace.grounds.get(key, frozenset()) | made_of
+
+    def note_test(self, value: Value) -> None:
+        """Remember it of a value that is tested for its truth."""
+        for atom in value.atoms():
+            if isinstance(atom, Sym) and atom.made_of:
+                self.note_grounds(Key(atom.text, atom.ranked, atom.counter), atom.made_of)
 
     # ---------------------------------------------------------------- branches
 

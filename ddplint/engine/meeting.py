@@ -57,11 +57,15 @@ def ranks_left_out(program: Program, event: Meeting, meetings: Sequence[Meeting]
     """The ranks that do not come to one of the ``meetings`` and come to no equal one elsewhere; 0 where none is."""
     if program.in_parent(event):
         return 0
-    equal = [other for other in meetings if other is not event and _equal(event, other)]
-    for case, absent in parted(program, event.path):
+    return left_out(program, event.path, [e.path for e in meetings if e is not event and _equal(event, e)])
+
+
+def left_out(program: Program, path: Path, instead: Sequence[Path]) -> int:
+    """The ranks that do not come to ``path`` where others do, and to none of ``instead`` either; 0 where none is."""
+    for case, absent in parted(program, path):
         elsewhere = 0
-        for other in equal:
-            theirs = _those_of(conjoin(other.path, program.wrapped), case)
+        for other in instead:
+            theirs = _those_of(conjoin(other, program.wrapped), case)
             elsewhere |= theirs if not theirs & case.mask & _NODE else 0
         if absent & ~elsewhere:
             return absent & ~elsewhere

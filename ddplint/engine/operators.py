@@ -172,6 +172,7 @@ def unary(m: Machine, node: ast.UnaryOp) -> Value:
     """``not x`` and ``-x``."""
     value = m.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
+        m.note_test(value)
         yes, no = split(value)
         return boolean(no, yes)
     literal = value.constant()
@@ -268,6 +269,7 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
     if len(text) > 300:
         text = symbol.text
     key = Key(text, symbol.ranked, counts)
+    m.note_grounds(key, symbol.made_of)
     if isinstance(left, Obj) and left.kind == "instance" and isinstance(op, ast.Lt | ast.Gt | ast.Eq):
         key = Key(text, False, False)
     return fact(key, True), fact(key, False)

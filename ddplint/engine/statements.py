@@ -48,6 +48,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
             m.ret(value)
         case ast.If():
             yes, no = test(m, node.test)
+            _decides(m, node, yes + no)
             if any(len(case.facts) > _MOST_FACTS for case in m.path) and _same_for_all(yes + no):
                 yes, no = _ranks_of(yes), _ranks_of(no)
             then = narrowed(m, node.test, True, lambda: m.block(node.body))
@@ -93,6 +94,13 @@ def execute(m: Machine, node: ast.stmt) -> None:
             _try(m, cast("ast.Try", node))  # its fields are the same
         case _:
             pass
+
+
+def _decides(m: Machine, node: ast.If, path: Path) -> None:
+    for case in path:
+        for key, _ in case.facts:
+            if key in m.trace.grounds and (site := m.site(node)) not in m.trace.decided.setdefault(key, []):
+                m.trace.decided[key].append(site)
 
 
 def _same_for_all(path: Path) -> bool:
@@ -251,6 +259,8 @@ def _try(m: Machine, node: ast.Try) -> None:
             continue
         if len(node.handlers) > 1:
             assumed = conjoin(assumed, fact(which, True))
+        if _comes_to_one_rank(handler):
+            m.note_grounds(which if len(node.handlers) > 1 else key, frozenset({facts.Caught(m.site(node))}))
         arms.append((assumed, handle))
     m.path = before
     if node.handlers:
@@ -279,6 +289,16 @@ def _has_all_attributes(m: Machine, body: list[ast.stmt]) -> bool:
                     return False
                 asked += 1
     return asked > 0
+
+
+_OF_ONE_RANK = frozenset({"RuntimeError", "OutOfMemoryError", "ValueError", "FloatingPointError", "Exception"})
+
+
+def _comes_to_one_rank(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler is for errors that a rank has alone: its memory or its batch is to blame."""
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {getattr(name, "attr", None) or getattr(name, "id", None) for name in types}
+    return names <= _OF_ONE_RANK
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 UNSEEN = "unseen"
 """In what a value is made of: it comes from a parameter nobody passes or a call that cannot be followed."""
+AGREED = "agreed"
+"""In what a value is made of: the ranks put theirs together, and all have the same one."""
+CLOCK = "clock"
+"""In what a value is made of: the time of the machine."""
 _LONGEST_KEY = 160
 _MOST_ALTERNATIVES = 12
 _MOST_MODELS = 3

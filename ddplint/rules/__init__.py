@@ -8,6 +8,7 @@ from ddplint.rules.missing_distributed_sampler import RULE as MISSING_DISTRIBUTE
 from ddplint.rules.missing_set_epoch import RULE as MISSING_SET_EPOCH
 from ddplint.rules.rank_dependent_split import RULE as RANK_DEPENDENT_SPLIT
 from ddplint.rules.rank_guarded_collective import RULE as RANK_GUARDED_COLLECTIVE
+from ddplint.rules.rank_local_exit import RULE as RANK_LOCAL_EXIT
 from ddplint.rules.unguarded_save import RULE as UNGUARDED_SAVE
 from ddplint.rules.unsynchronized_step import RULE as UNSYNCHRONIZED_STEP
 from ddplint.rules.wasted_gradient_sync import RULE as WASTED_GRADIENT_SYNC
@@ -24,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     UNSYNCHRONIZED_STEP,
     RANK_GUARDED_COLLECTIVE,
     RANK_DEPENDENT_SPLIT,
+    RANK_LOCAL_EXIT,
     LOAD_BEFORE_BARRIER,
 )
 BY_SYMBOL = {rule.symbol: rule for rule in RULES}

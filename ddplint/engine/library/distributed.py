@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.environment import DEVICES, LOCAL, RANKS, SIZE
 from ddplint.engine.library.registry import handles
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import NONE, TRUE, Atom, Bound, Func, Lib, Obj, Sym, Value, one, union
+from ddplint.engine.values import AGREED, NONE, TRUE, Atom, Bound, Func, Lib, Obj, Sym, Value, one, union
 
 COLLECTIVES = {
     "barrier", "all_reduce", "all_gather", "broadcast", "reduce", "gather", "scatter", "reduce_scatter", "all_to_all",
@@ -44,6 +45,11 @@ def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
         for atom in args.positional[0].atoms():
             if isinstance(atom, Obj) and atom.kind == "list":
                 m.write(atom.attrs, "[0]", one(Sym("scattered part", ranked=True, made_of=tensors.taint)))
+    if ".nn." in name:  # it gives what the others do in place
+        return one(Sym(f"{last} result", opaque=False, made_of=tensors.taint | {AGREED}))
+    if last not in _GIVES_NOTHING:
+        for value in args.positional[:2]:
+            _agree(m, value)
     return one(Sym(f"{last} handle", opaque=False))
 
 
@@ -67,6 +73,33 @@ def waited(m: Machine, node: ast.AST | None) -> None:
 def _sleep(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     waited(m, node)
     return NONE
+
+
+_GIVES_NOTHING = ("barrier", "monitored_barrier", "scatter", "scatter_object_list", "all_to_all", "all_to_all_single")
+
+
+def _agree(m: Machine, value: Value) -> None:
+    """From here on a tensor, or each element of a list, holds what the ranks put together."""
+    for atom in value.atoms():
+        if isinstance(atom, Obj) and atom.kind == "list":
+            for name, element in list(atom.attrs.items()):
+                m.write(atom.attrs, name, one(Sym(f"agreed {element.key}"[:200], made_of=element.taint | {AGREED})))
+        elif isinstance(atom, Sym):
+            _replace(m, atom, replace(atom, made_of=atom.made_of | {AGREED}))
+
+
+def _replace(m: Machine, old: Sym, new: Sym) -> None:
+    """Let the names and attributes in sight that hold one thing hold another."""
+    scopes: list[dict[str, Value]] = []
+    for frame in m.frames:
+        scopes.append(frame.names)
+        if isinstance(frame.me, Obj):
+            scopes.append(frame.me.attrs)
+    for scope in scopes:
+        for name, value in list(scope.items()):
+            if any(atom == old for _, atom in value.alternatives):
+                changed = tuple((case, new if atom == old else atom) for case, atom in value.alternatives)
+                m.write(scope, name, Value(changed))
 
 
 @handles("torch.distributed.get_rank")

@@ -11,7 +11,7 @@ from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import hints_rank
-from ddplint.engine.values import NONE, Atom, Const, Obj, Ranked, Sym, Value, one
+from ddplint.engine.values import CLOCK, NONE, Atom, Const, Obj, Ranked, Sym, Value, one
 
 RANKS = Ranked(tuple(range(WORLD)), "rank")
 
@@ -93,3 +93,8 @@ def environ_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
 @handles("os.getenv")
 def _getenv(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     return environment(m, first_argument(args).constant())
+
+
+@handles("time.time", "time.monotonic", "time.perf_counter", "time.process_time", "timeit.default_timer")
+def _clock(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(Sym(f"{name}()", opaque=False, made_of=frozenset({CLOCK})))
