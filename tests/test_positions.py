@@ -115,10 +115,12 @@ ROWS = [
         "is read at {} by every rank, and one rank alone writes it, at {}",
         (Place("torch.load(", "keeper.py"), Place("torch.save(", "keeper.py"))),
     Row("exit-bad-patience-on-main", "train.py", EXIT, "break", "INFERENCE",
-        "This 'break' is decided by the rank, so that some ranks may do it alone. The others then wait for ever in their "
-        "next backward ({}, wrapped at {})", (Place("loss.backward()"), Place("DDP(nn.Sequential"))),
+        "This 'break' is decided by the rank, so that some ranks may do it alone. The others then wait for ever in "
+        "their next backward ({}, wrapped at {})", (Place("loss.backward()"), Place("DDP(nn.Sequential"))),
     Row("exit-bad-stopper-shard-metric", "train.py", EXIT, "break", "INFERENCE",
         "is decided by the samples of the rank", (Place("loss.backward()"), Place("DDP(net"))),
+    Row("exit-bad-backward-where-finite", "train.py", EXIT, "if torch.isfinite(loss)", "CONTROL_FLOW",
+        "Whether this backward is made is decided by the loss of the rank", (WRAP,)),
     Row("exit-bad-out-of-memory", "train.py", EXIT, "continue", "CONTROL_FLOW",
         "is decided by an error that one rank may have alone", (Place(".backward()"), WRAP)),
 ]  # fmt: skip

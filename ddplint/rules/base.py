@@ -56,11 +56,17 @@ def finding(
 
 
 def span(site: Site) -> Span:
-    """The token to underline: of a call, from its start to the end of what is called; of a loop, its head."""
+    """The token to underline: of a call, up to the end of what is called; of a loop or an ``if``, its head."""
     node = site.node
     end: ast.AST = node
     match node:
-        case ast.Call(func=part) | ast.For(iter=part) | ast.AsyncFor(iter=part) | ast.While(test=part):
+        case (
+            ast.Call(func=part)
+            | ast.For(iter=part)
+            | ast.AsyncFor(iter=part)
+            | ast.While(test=part)
+            | ast.If(test=part)
+        ):
             end = part
     lines = site.module.lines()
     line, end_line = getattr(node, "lineno", 1), getattr(end, "end_lineno", 1) or 1

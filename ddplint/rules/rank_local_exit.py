@@ -29,15 +29,11 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
 def _finding(program: Program, parting: Parting) -> Finding:
     site, backward, wrap = parting.site, parting.missed.site, program.wraps[0].site
     node = site.node
-    said = "This 'if' passes over the backward" if isinstance(node, ast.If) else f"This '{_keyword(node)}'"
+    said = "Whether this backward is made" if isinstance(node, ast.If) else f"This '{type(node).__name__.lower()}'"
     cure = "Let every rank decide alike: reduce or broadcast what is asked first"
     details = (said, parting.why, place(backward, site), place(wrap, site), cure)
     others = [(backward, "the backward that the others wait in is here"), (wrap, "the model is wrapped here")]
     return finding(SYMBOL, site, details, others, branch=True)
-
-
-def _keyword(node: ast.AST) -> str:
-    return type(node).__name__.lower()
 
 
 RULE = Rule(
