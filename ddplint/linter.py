@@ -225,8 +225,10 @@ class DdpLinter(PyLinter):
         )
 
     def _check_unsaved(self, names: Sequence[str]) -> None:
-        if len(names) != 1:
+        if len(names) != 1 or os.path.isdir(names[0]):
             raise WrongUse("--from-stdin takes exactly one file name")
+        if sys.stdin is None:
+            raise WrongUse("--from-stdin: the standard input is closed")
         try:
             text = decoded(sys.stdin.buffer.read())
         except (SyntaxError, LookupError, UnicodeError) as error:

@@ -165,6 +165,7 @@ WRONG = {
     "unwritable output": ["--output-format=json:no/such/folder.json", "."],
     "missing configuration": ["--rcfile=no-such-file", "."],
     "two names": ["--from-stdin", "train.py", "data.py"],
+    "folder's name": ["--from-stdin", "."],
     "open brace in a template": ["--msg-template={path}:{", "."],
     "unknown name in a template": ["--msg-template={line:05d} {what}", "."],
     "contradiction": ["--enable=all", "--disable=all", "."],
