@@ -23,6 +23,7 @@ SAMPLER, EPOCH, STATE, WRITE, MOVE, SYNC, *_ = (rule.symbol for rule in RULES)
 MEET = "ddp-rank-guarded-collective"
 SPLIT, RACE = "ddp-rank-dependent-split", "ddp-load-before-barrier"
 EXIT = "ddp-rank-local-exit"
+LOSS, PLACED = "ddp-collective-in-loss", "ddp-load-without-map-location"
 
 
 class Place(NamedTuple):
@@ -123,6 +124,14 @@ ROWS = [
         "Whether this backward is made is decided by the loss of the rank", (WRAP,)),
     Row("exit-bad-out-of-memory", "train.py", EXIT, "continue", "CONTROL_FLOW",
         "is decided by an error that one rank may have alone", (Place(".backward()"), WRAP)),
+    Row("noautograd-bad-page-example", "train.py", LOSS, "dist.all_reduce", "HIGH",
+        "the loss that goes backward at {} (model wrapped at {})", (Place("loss.backward()"), WRAP)),
+    Row("noautograd-bad-gathered-negatives", "contrast.py", LOSS, "dist.all_gather", "INFERENCE",
+        "the loss that goes backward at {}", (Place("loss.backward()", "train.py"),)),
+    Row("mapload-bad-page-example", "train.py", PLACED, "torch.load", "HIGH",
+        "(saved at {}, model wrapped at {})", (Place("torch.save("), WRAP)),
+    Row("mapload-bad-path-from-option", "train.py", PLACED, "torch.load", "HIGH",
+        "(saved at {}, model wrapped at {})", (Place("torch.save("), WRAP)),
 ]  # fmt: skip
 
 

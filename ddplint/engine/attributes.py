@@ -87,7 +87,7 @@ def attribute_of(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Val
                     (atom.ranked and name not in _ALIKE) or hints_rank(name),
                     atom.counter,
                     atom.opaque,
-                    atom.made_of if name == "data" else _without_parts(atom.made_of),
+                    _without_forwards(atom.made_of) if name == "data" else _without_parts(atom.made_of),
                 )
             )
         case Const() | Ranked():
@@ -99,6 +99,11 @@ def attribute_of(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Val
 def _without_parts(made_of: frozenset[Any]) -> frozenset[Any]:
     """What something is made of that only tells something about an entry of a state dict."""
     return frozenset(part for part in made_of if not isinstance(part, facts.PartOf))
+
+
+def _without_forwards(made_of: frozenset[Any]) -> frozenset[Any]:
+    """What the numbers of a tensor are made of, which have no gradient."""
+    return frozenset(part for part in made_of if not isinstance(part, facts.Forward | facts.Collective))
 
 
 def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -> Value:

@@ -45,7 +45,7 @@ def draws_behind(values: Iterable[Value], shared: bool = False) -> list[facts.Dr
             elif isinstance(part, Obj) and depth and id(part) not in seen and part.kind not in _NO_DATA:
                 seen.add(id(part))
                 if not shared:
-                    found.update(part.notes.get("shuffles", ()))
+                    found.update(mark for mark in part.notes.get("marks", ()) if isinstance(mark, facts.Draw))
                 given = part.notes.get("args")
                 for inner in (*part.attrs.values(), *(given.all() if given is not None else ())):
                     visit(inner, depth - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts, library
@@ -40,6 +41,9 @@ def set_item(m: Machine, target: ast.Subscript, value: Value) -> None:
     """``base[index] = value``."""
     base = m.evaluate(target.value)
     index = m.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else one(Sym("slice", opaque=False))
+    by_rank = index.per_rank or any(bound.per_rank for bound in _bounds(m, target.slice))
+    if by_rank:
+        _put_back(m, target.value, base)
     for atom in base.within(m.path).atoms():
         if isinstance(atom, Obj):
             set_element(m, atom, index, value)
@@ -49,6 +53,31 @@ def set_item(m: Machine, target: ast.Subscript, value: Value) -> None:
         if all(isinstance(atom, Sym) for atom in base.atoms()):
             # a tensor that each rank fills at places of its own
             m.write(m.frame.names, target.value.id, one(blend("filled", [base, index])))
+
+
+def _bounds(m: Machine, index: ast.expr) -> list[Value]:
+    """The bounds of a slice."""
+    parts = (index.lower, index.upper, index.step) if isinstance(index, ast.Slice) else ()
+    return [m.evaluate(part) for part in parts if part is not None]
+
+
+def _put_back(m: Machine, node: ast.expr, base: Value) -> None:
+    """Each rank sets its own part of what was gathered: the part that has a gradient."""
+    for atom in base.atoms():
+        if isinstance(atom, Obj) and (marks := atom.notes.get("marks")):
+            atom.notes["marks"] = _without_collectives(marks)
+    if isinstance(node, ast.Name) and node.id in m.frame.names and any(isinstance(a, Sym) for a in base.atoms()):
+        kept = [
+            (case, replace(atom, made_of=_without_collectives(atom.made_of)) if isinstance(atom, Sym) else atom)
+            for case, atom in base.alternatives
+        ]
+        m.write(m.frame.names, node.id, Value(tuple(kept)))
+
+
+def _without_collectives(made_of: frozenset[Any]) -> frozenset[Any]:
+    if not any(isinstance(part, facts.Collective) for part in made_of):
+        return made_of
+    return frozenset(part for part in made_of if not isinstance(part, facts.Collective))
 
 
 def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
@@ -135,7 +164,7 @@ def subscript(m: Machine, node: ast.Subscript) -> Value:
     """``base[index]`` and ``base[from:to]``."""
     base = m.evaluate(node.value)
     if isinstance(node.slice, ast.Slice):
-        bounds = [m.evaluate(part) for part in (node.slice.lower, node.slice.upper, node.slice.step) if part]
+        bounds = _bounds(m, node.slice)
         if any(isinstance(atom, Class | Lib) for atom in base.atoms()):
             return base
         literal = base.constant()
@@ -162,7 +191,9 @@ def _own_share(made_of: frozenset[Any], by_rank: bool) -> frozenset[Any]:
         for part in made_of
         if not isinstance(part, facts.KeyOf) and not (by_rank and isinstance(part, Obj) and part.kind == "loader")
     )
-    return kept | {facts.ShareOf(part) for part in kept if isinstance(part, facts.Draw)} if by_rank else kept
+    if not by_rank:
+        return kept
+    return _without_collectives(kept) | {facts.ShareOf(part) for part in kept if isinstance(part, facts.Draw)}
 
 
 def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:

@@ -201,11 +201,21 @@ class Prepare(Event):
 
 @dataclass(eq=False)
 class Collective(Event):
-    """A call that every rank of the group has to make. ``group`` None: of all ranks."""
+    """A call that every rank of the group has to make. ``group`` None: of all ranks.
+
+    In what a value is made of: it came out of this call, which was given something with a gradient and returns none.
+    """
 
     name: str
     tensors: Value
     group: Value | None
+
+
+@dataclass(frozen=True)
+class Distorted:
+    """In what a value is made of: what came out of a collective, divided by the number of ranks or used nonlinearly."""
+
+    by: Collective
 
 
 @dataclass(eq=False)

@@ -7,10 +7,12 @@ import contextlib
 import operator
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, disjoin, fact
+from ddplint.engine.gradients import by_ranks, distorted
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import (
     FOLDING_ERRORS,
@@ -135,6 +137,8 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
     if isinstance(op, ast.Mod) and isinstance(left, Const) and isinstance(left.value, str):
         return one(_filled_in(left, [one(right)]))
     made = blend(name, [one(left), one(right)])
+    if isinstance(op, ast.Pow) or (isinstance(op, ast.Div) and by_ranks([one(right)])):
+        made = replace(made, made_of=made.made_of | distorted(left.taint))
     return one(facts.begun_by(made, one(left)) if isinstance(op, ast.Add) else made)
 
 

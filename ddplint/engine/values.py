@@ -269,12 +269,12 @@ class Obj(Atom):
     def taint(self) -> frozenset[Any]:
         if self.kind in CONTAINERS:
             return _parts(self, 3)
-        return frozenset({self, *self.notes.get("shuffles", ())})
+        return frozenset({self, *self.notes.get("marks", ())})
 
 
 def _parts(thing: Obj, depth: int) -> frozenset[Any]:
     """Itself and what its elements are made of; of the elements of a large container, the first."""
-    found: set[Any] = {thing, *thing.notes.get("states", ()), *thing.notes.get("shuffles", ())}
+    found: set[Any] = {thing, *thing.notes.get("states", ()), *thing.notes.get("marks", ())}
     level, seen = [thing], {thing}
     while level:
         deeper: list[Obj] = []
@@ -288,7 +288,7 @@ def _parts(thing: Obj, depth: int) -> frozenset[Any]:
                         found.add(atom)
                         if atom.kind in CONTAINERS and depth:
                             found.update(atom.notes.get("states", ()))
-                            found.update(atom.notes.get("shuffles", ()))
+                            found.update(atom.notes.get("marks", ()))
                             deeper.append(atom)
         level, depth = deeper, depth - 1
     return frozenset(found)

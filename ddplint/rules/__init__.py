@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ddplint.rules.base import Rule
+from ddplint.rules.collective_in_loss import RULE as COLLECTIVE_IN_LOSS
 from ddplint.rules.load_before_barrier import RULE as LOAD_BEFORE_BARRIER
+from ddplint.rules.load_without_map_location import RULE as LOAD_WITHOUT_MAP_LOCATION
 from ddplint.rules.missing_distributed_sampler import RULE as MISSING_DISTRIBUTED_SAMPLER
 from ddplint.rules.missing_set_epoch import RULE as MISSING_SET_EPOCH
 from ddplint.rules.rank_dependent_split import RULE as RANK_DEPENDENT_SPLIT
@@ -27,6 +29,8 @@ RULES: tuple[Rule, ...] = (
     RANK_DEPENDENT_SPLIT,
     RANK_LOCAL_EXIT,
     LOAD_BEFORE_BARRIER,
+    COLLECTIVE_IN_LOSS,
+    LOAD_WITHOUT_MAP_LOCATION,
 )
 BY_SYMBOL = {rule.symbol: rule for rule in RULES}
 

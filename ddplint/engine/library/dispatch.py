@@ -9,6 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.calls import call_back, escape, given_parser, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
+from ddplint.engine.gradients import NONLINEAR, by_ranks, distorted
 from ddplint.engine.iteration import draw
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
@@ -42,6 +43,7 @@ from ddplint.engine.library.registry import (
     first_argument,
     iterable,
     known_library,
+    mark_in_place,
     place_of,
 )
 from ddplint.engine.library.threads import own_thread_method, queue_method, thread_method
@@ -114,9 +116,10 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
     ranked = any(v.per_rank for v in given) or last in DIFFERS
     result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
+    made_of = result.made_of | distorted(result.made_of) if last in NONLINEAR else result.made_of
     kept = frozenset(
         p
-        for p in result.made_of
+        for p in made_of
         if not isinstance(p, facts.PartOf)
         and not (isinstance(p, Obj) and p.kind == "optimizer")
         and not (root == "re" and isinstance(p, facts.KeyOf))
@@ -313,6 +316,9 @@ _CUTS_GRAPH = frozenset(
 )
 
 
+_OF_GRAPH = facts.Forward | facts.Collective | facts.Distorted
+
+
 _AS_IT_IS = frozenset(
     ["detach", "cpu", "clone", "contiguous", "to", "cuda", "half", "float", "double", "bfloat16", "type", "numpy",
      "requires_grad_", "detach_"]
@@ -364,7 +370,7 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     if name in _CUTS:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.KeyOf))
     elif name in _CUTS_GRAPH:
-        made_of = frozenset(part for part in made_of if not isinstance(part, facts.Forward))
+        made_of = frozenset(part for part in made_of if not isinstance(part, _OF_GRAPH))
     if name not in _AS_IT_IS:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.PartOf))
     if name == "update":
@@ -382,8 +388,12 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         return opaque_call(m, Sym(f"{me.text[:80]}.{name}", me.ranked, False, True, made_of), args, node)
     result = blend(f"{me.text[:80]}.{name}", [one(me), *args.all()] if not args.all() else args.all(), opaque=me.opaque)
     taint = made_of | frozenset(
-        p for value in args.all() for p in value.taint if name not in _CUTS_GRAPH or not isinstance(p, facts.Forward)
+        p for value in args.all() for p in value.taint if name not in _CUTS_GRAPH or not isinstance(p, _OF_GRAPH)
     )
+    if name in NONLINEAR or (name in ("div", "div_", "true_divide") and by_ranks(args.positional)):
+        taint |= distorted(taint)
+        if name == "div_" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            mark_in_place(m, node.func.value, one(me), distorted(taint))
     ranked = me.ranked or (result.ranked and name not in _PLACES)
     return one(Sym(result.text, ranked, me.counter and not taint, me.opaque, taint))
 

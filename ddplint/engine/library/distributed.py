@@ -9,7 +9,7 @@ from dataclasses import replace
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.environment import DEVICES, LOCAL, RANKS, SIZE
-from ddplint.engine.library.registry import handles
+from ddplint.engine.library.registry import handles, mark_in_place
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import AGREED, NONE, TRUE, Atom, Bound, Func, Lib, Obj, Sym, Value, one, union
 
@@ -40,7 +40,7 @@ def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
         group = None
     tensors = union(args.positional[:2]) if args.positional else NONE
     if node is not None:
-        m.record(facts.Collective, node, name=last, tensors=tensors, group=group)
+        event = m.record(facts.Collective, node, name=last, tensors=tensors, group=group)
     if last == "scatter_object_list" and args.positional:
         for atom in args.positional[0].atoms():
             if isinstance(atom, Obj) and atom.kind == "list":
@@ -50,7 +50,23 @@ def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
     if last not in _GIVES_NOTHING:
         for value in args.positional[:2]:
             _agree(m, value)
+    if node is not None:
+        _without_gradient(m, event, args, node)
     return one(Sym(f"{last} handle", opaque=False))
+
+
+_GATHERS = frozenset({"all_gather", "all_gather_into_tensor", "_all_gather_base"})
+
+
+def _without_gradient(m: Machine, event: facts.Collective, args: Arguments, node: ast.AST) -> None:
+    """What comes out of a collective is made of it, where what went in has a gradient that this call cuts off."""
+    if event.name not in _GATHERS | {"all_reduce"} or not m.grad or not isinstance(node, ast.Call):
+        return
+    local = args.get(0, "tensor") if event.name == "all_reduce" else args.get(1, "tensor", "input_tensor")
+    if local is not None and any(isinstance(p, facts.Forward) and p.grad for p in local.taint) and args.positional:
+        given = node.args[0]
+        now = m.evaluate(given) if isinstance(given, ast.Name | ast.Attribute) else args.positional[0]
+        mark_in_place(m, given, now, frozenset({event}))
 
 
 _MAY_WAIT = re.compile(r"barrier|sync|wait|join|reduce|gather|broadcast|train|fit|epoch|dist|comm", re.IGNORECASE)

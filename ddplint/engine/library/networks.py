@@ -237,9 +237,19 @@ def _worth_running(thing: Obj) -> bool:
     known = thing.notes.get("worth running")
     if known is None:
         assert isinstance(thing.cls, Class)
-        known = _holds_wrapper(thing, 3)
+        known = _holds_wrapper(thing, 3) or _speaks_to_others(thing.cls)
         thing.notes["worth running"] = known
     return bool(known)
+
+
+_COLLECTIVE = re.compile(rb"all_gather|all_reduce")
+
+
+def _speaks_to_others(cls: Class) -> bool:
+    """Whether a collective is named in the text of a class."""
+    module = cls.home.module
+    lines = module.source.split(b"\n")[cls.node.lineno - 1 : cls.node.end_lineno] if module is not None else []
+    return any(_COLLECTIVE.search(line) for line in lines)
 
 
 def _holds_wrapper(thing: Obj, depth: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
-from ddplint.engine.library.registry import IN_SIGHT, first_argument, handles
+from ddplint.engine.library.registry import IN_SIGHT, first_argument, handles, mark_in_place
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import NONE, Atom, Lib, Obj, Sym, Value, blend, one
 
@@ -131,23 +131,10 @@ def _shuffle(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
 
 def _shuffled(m: Machine, how: str, generator: Value | None, args: Arguments, node: ast.AST | None) -> Value:
     """Something is shuffled in place: from now on it is made of this draw."""
-    from ddplint.engine.expressions import assign
-
     what = first_argument(args)
     source = _source_of(how, generator)
     draws = _drawn(m, how, generator, what, source, node)
-    for atom in what.atoms():
-        if isinstance(atom, Obj):
-            atom.notes["shuffles"] = frozenset(atom.notes.get("shuffles", ())) | draws
-    named = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    unknown = [atom for atom in what.atoms() if isinstance(atom, Sym)]
-    if isinstance(named, ast.Name | ast.Attribute) and len(unknown) == len(what.alternatives):
-        shuffled = [
-            (case, Sym(atom.text, atom.ranked, atom.counter, atom.opaque, atom.made_of | draws))
-            for case, atom in what.alternatives
-            if isinstance(atom, Sym)
-        ]
-        assign(m, named, Value(tuple(shuffled)))
+    mark_in_place(m, node.args[0] if isinstance(node, ast.Call) and node.args else None, what, draws)
     return NONE
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import NONE, Atom, Lib, Obj, Value, one
+from ddplint.engine.values import NONE, Atom, Lib, Obj, Sym, Value, one
 
 IN_SIGHT = {
     "builtins", "torch", "torchvision", "torchaudio", "numpy", "tqdm", "math", "time", "os", "sys", "logging",
@@ -87,6 +89,19 @@ def iterable(m: Machine, node: ast.AST | None, drive: Callable[..., None]) -> Va
     """Something to go over: ``drive`` runs the loop."""
     made = m.new("iterable", node, drive=drive)
     return one(made)
+
+
+def mark_in_place(m: Machine, node: ast.AST | None, value: Value, marks: frozenset[Any]) -> None:
+    """A call changes ``value``, which it was given as ``node``: from now on it is made of ``marks``, too."""
+    from ddplint.engine.expressions import assign
+
+    for atom in value.atoms():
+        if isinstance(atom, Obj):
+            atom.notes["marks"] = frozenset(atom.notes.get("marks", ())) | marks
+    unknown = [(case, atom) for case, atom in value.alternatives if isinstance(atom, Sym)]
+    if isinstance(node, ast.Name | ast.Attribute) and len(unknown) == len(value.alternatives):
+        marked = [(case, replace(atom, made_of=atom.made_of | marks)) for case, atom in unknown]
+        assign(m, node, Value(tuple(marked)))
 
 
 def is_loader(atom: Atom) -> bool:
