@@ -15,6 +15,7 @@ class Pairs(nn.Module):
         self.heat = heat
 
     def forward(self, one, two):
+        two = nn.functional.normalize(two, dim=1)
         two_all = torch.empty(dist.get_world_size() * len(two), two.shape[1])
         dist.all_gather_into_tensor(two_all, two)  # [ddp-collective-in-loss]
         near = one @ two_all.t() / self.heat

@@ -16,6 +16,7 @@ class Pairs(nn.Module):
         self.heat = heat
 
     def forward(self, one, two):
+        two = nn.functional.normalize(two, dim=1)
         two_all = torch.cat(fun.all_gather(two))
         near = one @ two_all.t() / self.heat
         first = dist.get_rank() * len(one)

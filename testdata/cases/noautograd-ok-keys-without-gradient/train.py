@@ -15,6 +15,7 @@ class Pairs(nn.Module):
         self.heat = heat
 
     def forward(self, one, two):
+        two = nn.functional.normalize(two, dim=1)
         with torch.no_grad():
             parts = [torch.empty_like(two) for _ in range(dist.get_world_size())]
             dist.all_gather(parts, two)
