@@ -106,8 +106,10 @@ def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Val
             return call_function(m, atom, args, node)
         case Bound(me, name, None):
             return library.method(m, me, name, args, node)
-        case Bound(me, _, func) if func is not None:
-            return call_function(m, func, args.before(one(me)), node, me)
+        case Bound(me, name, func) if func is not None:
+            made = library.of_wrapped(m, me, name, node)
+            given = call_function(m, func, args.before(one(me)), node, me)
+            return given if made is None else library.made_of(m, given, made)
         case Class():
             return instantiate(m, atom, args, node)
         case Lib(name):

@@ -77,6 +77,8 @@ class Forward(Event):
     quiet: tuple[tuple[Obj, Path], ...]
     hidden: bool
     """Whether a context manager that cannot be seen through stands around it."""
+    method: str = ""
+    """Of a network that a wrapper holds: the method of it that is called in place of its ``forward``."""
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ddplint.engine import facts
+from ddplint.engine.bypassing import Bypassed, bypassed
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, PERHAPS_GUARDED, Case, Path, conjoin, disjoin, meets
 from ddplint.engine.placing import under_a_test
 from ddplint.engine.syncing import Unsynchronized, unsynchronized
@@ -67,6 +68,11 @@ class Program:
     def unsynchronized(self) -> list[Unsynchronized]:
         """Each step on gradients that were not reduced."""
         return unsynchronized(self.trace, self.wrappers_in)
+
+    @cached_property
+    def bypassed(self) -> list[Bypassed]:
+        """Each loss of a wrapped network that is differentiated past its wrapper."""
+        return list(bypassed(self.trace, self.wrappers_in))
 
     @cached_property
     def training_past_wrappers(self) -> list[Training]:

@@ -66,7 +66,7 @@ class _Search:
         by_hand: dict[int, bool] = {}
         for backward in self._trained:
             for wrapper, path in self._wrappers_in(backward):
-                if by_hand.setdefault(id(wrapper), self._is_reduced_by_hand(wrapper)):
+                if by_hand.setdefault(id(wrapper), reduced_by_hand(self._trace, wrapper)):
                     continue
                 quiet = self._quiet(backward, wrapper, path)
                 for step in self._steps_after(backward, wrapper) if quiet else ():
@@ -76,22 +76,6 @@ class _Search:
                         if case := self._evidence(backward, step, forward, one):
                             late = one.back > 0
                             yield Unsynchronized(wrapper, forward, backward, step, one.cause, (case,), late)
-
-    def _is_reduced_by_hand(self, wrapper: Obj) -> bool:
-        """Whether the program averages gradients or parameters itself, or arms the reducer."""
-        for event in self._trace.events:
-            match event:
-                case facts.Prepare() if event.wrapper is wrapper:
-                    return True
-                case facts.Collective():
-                    made_of = event.tensors.taint
-                case facts.Escape():
-                    made_of = frozenset({event.thing})
-                case _:
-                    continue
-            if any(isinstance(part, Obj) and _is_of(part, wrapper) for part in made_of):
-                return True
-        return False
 
     def _is_sure(self, quiet: _Quiet, backward: facts.Backward) -> bool:
         """Whether it holds in each round where no test was seen: what the first round tells of a counter may not."""
@@ -192,7 +176,7 @@ class _Search:
             if isinstance(event, facts.Backward) and id(wrapper) in self._trained[event]:
                 if meets(event.path, path):
                     return
-            elif isinstance(event, facts.Step) and _updates(event, wrapper, self._alone) and meets(event.path, path):
+            elif isinstance(event, facts.Step) and updates(event, wrapper, self._alone) and meets(event.path, path):
                 shorter = min(len(event.loops), len(backward.loops))
                 if event.loops[:shorter] == backward.loops[:shorter]:
                     yield event
@@ -281,7 +265,7 @@ def _covers(cover: Path, path: Path) -> bool:
     return all(any(case.implies(other) for other in cover) for case in path)
 
 
-def _updates(step: facts.Step, wrapper: Obj, alone: bool) -> bool:
+def updates(step: facts.Step, wrapper: Obj, alone: bool) -> bool:
     """Whether the optimizer has the wrapper's parameters: where that is not seen, it does if there is no other."""
     known = [
         part
@@ -290,10 +274,27 @@ def _updates(step: facts.Step, wrapper: Obj, alone: bool) -> bool:
         for part in atom.notes.get("over", ())
         if isinstance(part, Obj) and part.kind in ("ddp", "module")
     ]
-    return any(_is_of(part, wrapper) for part in known) if known else alone
+    return any(is_of(part, wrapper) for part in known) if known else alone
 
 
-def _is_of(part: Obj, wrapper: Obj) -> bool:
+def is_of(part: Obj, wrapper: Obj) -> bool:
     """Whether something is the wrapper, what it wraps, or a part of that."""
     inner = wrapper.attrs.get("module")
     return part is wrapper or (inner is not None and any(holds(atom, part) for atom in inner.atoms()))
+
+
+def reduced_by_hand(trace: facts.Trace, wrapper: Obj) -> bool:
+    """Whether the program averages gradients or parameters itself, or arms the reducer."""
+    for event in trace.events:
+        match event:
+            case facts.Prepare() if event.wrapper is wrapper:
+                return True
+            case facts.Collective():
+                made_of = event.tensors.taint
+            case facts.Escape():
+                made_of = frozenset({event.thing})
+            case _:
+                continue
+        if any(isinstance(part, Obj) and is_of(part, wrapper) for part in made_of):
+            return True
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ddplint.rules.base import Rule
+from ddplint.rules.bypassed_wrapper import RULE as BYPASSED_WRAPPER
 from ddplint.rules.collective_in_loss import RULE as COLLECTIVE_IN_LOSS
 from ddplint.rules.load_before_barrier import RULE as LOAD_BEFORE_BARRIER
 from ddplint.rules.load_without_map_location import RULE as LOAD_WITHOUT_MAP_LOCATION
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     WRAP_BEFORE_MOVE,
     WASTED_GRADIENT_SYNC,
     UNSYNCHRONIZED_STEP,
+    BYPASSED_WRAPPER,
     RANK_GUARDED_COLLECTIVE,
     RANK_DEPENDENT_SPLIT,
     RANK_LOCAL_EXIT,

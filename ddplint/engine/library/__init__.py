@@ -18,7 +18,7 @@ from ddplint.engine.library.making import (
     kind_of,
     worth_making,
 )
-from ddplint.engine.library.networks import entry_of_file, left_by_forward, scales_and_steps
+from ddplint.engine.library.networks import entry_of_file, left_by_forward, made_of, of_wrapped, scales_and_steps
 from ddplint.engine.library.options import option
 from ddplint.engine.library.randomness import may_seed_unseen, seeded_out_of_sight
 
@@ -43,10 +43,12 @@ __all__ = [
     "is_instance",
     "kind_of",
     "left_by_forward",
+    "made_of",
     "may_seed_unseen",
     "may_wait_unseen",
     "method",
     "named",
+    "of_wrapped",
     "option",
     "scales_and_steps",
     "seeded_out_of_sight",

@@ -127,6 +127,9 @@ def wrap(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> None:
     event = m.record(facts.Wrap, site, wrapper=made, inner=inner, device_ids=ids, moved=tuple(moved))
     event.chain = chain if frames else ()
     made.notes["wrap"] = event
+    for atom in inner.atoms():
+        if isinstance(atom, Obj):
+            atom.notes["wrapped"] = event
     if (buffers := args.get(None, "broadcast_buffers")) is not None:
         made.notes["broadcast_buffers"] = buffers
     if (group := args.get(None, "process_group")) is not None:

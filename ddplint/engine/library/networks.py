@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.calls import call_back
-from ddplint.engine.conditions import Path, conjoin
+from ddplint.engine.conditions import Case, Path, conjoin
 from ddplint.engine.library.buffers import look_for_buffers
 from ddplint.engine.library.containers import collected, dict_method, entry_value, list_method, loose_list
 from ddplint.engine.library.environment import LOCAL
@@ -20,7 +21,7 @@ from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
 from ddplint.engine.names import DATA_PARALLEL, DDP, FSDP
-from ddplint.engine.values import NONE, Bound, Class, Func, Lib, Obj, Sym, Value, blend, const, one, split, union
+from ddplint.engine.values import NONE, Atom, Bound, Class, Func, Lib, Obj, Sym, Value, blend, const, one, split, union
 
 
 @handles(DDP)
@@ -181,6 +182,36 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
         if isinstance(network, Obj):
             network.notes["left behind"] = taint
     return one(Sym(f"output {number}", False, False, False, taint))
+
+
+def of_wrapped(m: Machine, thing: Atom, name: str, node: ast.AST | None) -> facts.Forward | None:
+    """A method of a network that a wrapper holds is called, from outside of it: None for any other call."""
+    wrapped = thing.notes.get("wrapped") if isinstance(thing, Obj) and thing.kind == "module" else None
+    if node is None or not isinstance(wrapped, facts.Wrap) or any(frame.me is thing for frame in m.frames):
+        return None
+    if name.startswith("__") or not any(atom is thing for atom in wrapped.inner.atoms()):
+        return None
+    event: facts.Forward = m.record(
+        facts.Forward, node, module=thing, grad=m.grad, quiet=quiet(m), hidden=hidden(m), method=name
+    )
+    return event
+
+
+def made_of(m: Machine, value: Value, event: facts.Forward) -> Value:
+    """What a call gave, made of that call too where gradients are recorded."""
+    if not event.grad:
+        return value
+    found: list[tuple[Case, Atom]] = []
+    for case, atom in value.alternatives:
+        if isinstance(atom, Sym):
+            found.append((case, replace(atom, made_of=atom.made_of | {event})))
+            continue
+        if isinstance(atom, Obj) and atom.kind in ("tuple", "list", "dict"):
+            for name, inner in list(atom.attrs.items()):
+                if all(isinstance(part, Sym) for part in inner.atoms()):
+                    m.write(atom.attrs, name, made_of(m, inner, event))
+        found.append((case, atom))
+    return Value(tuple(found))
 
 
 def left_by_forward(m: Machine, thing: Obj, name: str) -> Value | None:

@@ -23,7 +23,7 @@ def main():
         sampler.set_epoch(epoch)
         for level, mean in loader:
             optimizer.zero_grad()
-            nn.functional.mse_loss(model.module(level), mean).backward()
+            nn.functional.mse_loss(model(level), mean).backward()
             optimizer.step()
     if dist.get_rank() == 0:
         model.eval()

@@ -1,0 +1,77 @@
+"""Which backwards train a wrapped network past its wrapper, so that no gradient is reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ddplint.engine import facts
+from ddplint.engine.conditions import Path, conjoin, forgotten, meets
+from ddplint.engine.syncing import reduced_by_hand, updates
+from ddplint.engine.values import Obj
+
+
+@dataclass(eq=False)
+class Bypassed:
+    """A loss that a network gave without its wrapper, up to the step on what it was differentiated to."""
+
+    wrap: facts.Wrap
+    call: facts.Forward
+    backward: facts.Backward
+    step: facts.Step
+    path: Path
+
+
+def bypassed(trace: facts.Trace, wrappers_in: Callable[[facts.Backward], list[tuple[Obj, Path]]]) -> Iterator[Bypassed]:
+    """Each backward of a loss from a wrapped network's own call, where no forward of the wrapper prepared for it."""
+    wraps = list(trace.of(facts.Wrap))
+    for backward in trace.of(facts.Backward):
+        calls = sorted(
+            (part for part in backward.made_of if isinstance(part, facts.Forward) and part.module.kind == "module"),
+            key=lambda call: call.index,
+        )
+        for wrap in wraps if calls else ():
+            inner = set(wrap.inner.atoms())
+            past = [call for call in calls if call.grad and not call.hidden and call.module in inner]
+            for call in past:
+                path = conjoin(conjoin(backward.path, call.path), wrap.path)
+                if call.index < wrap.index or not path or forgotten(path):
+                    continue
+                if _prepared(trace, wrappers_in, wrap.wrapper, backward) or reduced_by_hand(trace, wrap.wrapper):
+                    continue
+                step = _step(trace, wrappers_in, wrap.wrapper, backward, alone=len(wraps) == 1)
+                if step is not None:
+                    yield Bypassed(wrap, call, backward, step, path)
+                    break
+
+
+def _prepared(
+    trace: facts.Trace,
+    wrappers_in: Callable[[facts.Backward], list[tuple[Obj, Path]]],
+    wrapper: Obj,
+    backward: facts.Backward,
+) -> bool:
+    """Whether a forward of the wrapper came since the last backward through it."""
+    for event in reversed(trace.events[: backward.index]):
+        if isinstance(event, facts.Forward) and event.module is wrapper and event.grad:
+            return True
+        if isinstance(event, facts.Backward) and any(one is wrapper for one, _ in wrappers_in(event)):
+            return False
+    return any(one is wrapper for one, _ in wrappers_in(backward))
+
+
+def _step(
+    trace: facts.Trace,
+    wrappers_in: Callable[[facts.Backward], list[tuple[Obj, Path]]],
+    wrapper: Obj,
+    backward: facts.Backward,
+    alone: bool,
+) -> facts.Step | None:
+    """The step of the wrapper's optimizer on what this backward gave."""
+    for event in trace.events[backward.index + 1 :]:
+        if isinstance(event, facts.Backward) and any(one is wrapper for one, _ in wrappers_in(event)):
+            return None
+        if isinstance(event, facts.Step) and updates(event, wrapper, alone) and meets(event.path, backward.path):
+            shorter = min(len(event.loops), len(backward.loops))
+            return event if event.loops[:shorter] == backward.loops[:shorter] else None
+    return None

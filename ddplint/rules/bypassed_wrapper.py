@@ -1,0 +1,57 @@
+"""ddp-bypassed-wrapper: the loss comes from the model inside, and no gradient is averaged."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ddplint.engine import facts
+from ddplint.engine.placing import places_to_report
+from ddplint.engine.questions import Program
+from ddplint.findings import Finding
+from ddplint.rules.base import Rule, finding, place, wrapped_at, wrapped_here
+from ddplint.rules.wording import spelled
+
+SYMBOL = "ddp-bypassed-wrapper"
+
+
+def check(programs: Sequence[Program]) -> Iterator[Finding]:
+    """Calls of a wrapped network whose loss trains it."""
+    for program in programs:
+        wrong = {
+            found.call: found
+            for found in program.bypassed
+            if program.on_many_ranks(found.backward, found.path, together=True)
+        }
+        right = [
+            forward
+            for forward in program.trace.of(facts.Forward)
+            if (forward.module.kind == "ddp" or not forward.grad) and any(forward.site == call.site for call in wrong)
+        ]
+        for site, event in places_to_report(wrong, right):
+            found = next(one for call, one in wrong.items() if call is event)
+            called = site.node.func if isinstance(site.node, ast.Call) else None
+            details = (
+                spelled(called, "the model inside"),
+                place(found.backward.site, site),
+                place(found.step.site, site),
+                wrapped_at(found.wrap.wrapper, site),
+            )
+            others = [
+                (found.backward.site, "the backward that averages nothing is here"),
+                (found.step.site, "the optimizer steps here"),
+                wrapped_here(found.wrap.wrapper),
+            ]
+            yield finding(SYMBOL, site, details, others)
+
+
+RULE = Rule(
+    id="W7112",
+    symbol=SYMBOL,
+    message=(
+        "The loss comes from %s, past the wrapper, whose forward alone prepares the averaging of gradients: the "
+        "backward at %s averages none, each rank steps on its own at %s (model wrapped at %s). Call the wrapper"
+    ),
+    check=check,
+    default_enabled=False,
+)
