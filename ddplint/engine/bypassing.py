@@ -35,14 +35,21 @@ def bypassed(trace: facts.Trace, wrappers_in: Callable[[facts.Backward], list[tu
             past = [call for call in calls if call.grad and not call.hidden and call.module in inner]
             for call in past:
                 path = conjoin(conjoin(backward.path, call.path), wrap.path)
-                if call.index < wrap.index or not path or forgotten(path):
+                if call.index < wrap.index or not path:
                     continue
+                if forgotten(path) and _is_called(trace, wrap.wrapper):
+                    continue  # the call may be of the cases without the wrapper
                 if _prepared(trace, wrappers_in, wrap.wrapper, backward) or reduced_by_hand(trace, wrap.wrapper):
                     continue
                 step = _step(trace, wrappers_in, wrap.wrapper, backward, alone=len(wraps) == 1)
                 if step is not None:
                     yield Bypassed(wrap, call, backward, step, path)
                     break
+
+
+def _is_called(trace: facts.Trace, wrapper: Obj) -> bool:
+    """Whether a forward of the wrapper is trained with anywhere."""
+    return any(forward.module is wrapper and forward.grad for forward in trace.of(facts.Forward))
 
 
 def _prepared(
