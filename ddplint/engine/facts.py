@@ -275,7 +275,10 @@ class Caught:
 
 @dataclass(eq=False)
 class Leave(Event):
-    """A ``break``, ``continue`` or ``return``; ``loop`` is the one that is left or gone on with."""
+    """A ``break``, ``continue`` or ``return``; ``loop`` is the one that is left or gone on with.
+
+    None: it is a ``return`` from a function that a caller's loop runs, recorded where a test that is not known decides.
+    """
 
     statement: str
     loop: Loop | None

@@ -41,7 +41,7 @@ def partings(program: Program) -> Iterator[Parting]:
     leaves = list(program.trace.of(facts.Leave))
     for leave in leaves:
         for backward in trains:
-            if leave.loop in backward.loops and meets(leave.path, program.wrapped):
+            if _shares_loop(leave, backward) and meets(leave.path, program.wrapped):
                 if why := _leaves(program, leave, backward, leaves):
                     yield Parting(leave.site, leave, why, backward)
                     break
@@ -51,11 +51,18 @@ def partings(program: Program) -> Iterator[Parting]:
                 yield Parting(site, backward, why, backward)
 
 
+def _shares_loop(leave: facts.Leave, backward: facts.Backward) -> bool:
+    """Whether a backward stands in the loop that is left; of a ``return`` from a function, in the one that calls it."""
+    loop = leave.loop or (leave.loops[-1] if leave.loops else None)
+    return loop is not None and loop in backward.loops
+
+
 def _leaves(program: Program, leave: facts.Leave, backward: facts.Backward, leaves: list[facts.Leave]) -> str:
     """What decides that some ranks leave the loop of a backward, or go on without it, where others do not."""
     inside = _within(leave, backward)
     behind = inside is not None and inside.line > leave.site.line
-    if leave.statement != "continue" or (behind and not _meets_behind(program, leave)):
+    passes = leave.statement == "continue" or leave.loop is None
+    if not passes or (behind and not _meets_behind(program, leave)):
         alike = [e.path for e in leaves if e is not leave and (e.loop, e.statement) == (leave.loop, leave.statement)]
         if left_out(program, leave.path, alike):
             return "the rank"
@@ -66,7 +73,7 @@ def _leaves(program: Program, leave: facts.Leave, backward: facts.Backward, leav
             if isinstance(part, facts.Caught) and answer and inside is not None:
                 if _in_body(part.tried, inside) and _encloses(part.tried, leave.site):
                     return "an error that one rank may have alone"
-        if leave.statement == "continue" and not behind:
+        if passes and not behind:
             continue
         if any(_encloses(site, leave.site) for site in program.trace.decided.get(key, ())):
             if why := own_value(program, key):

@@ -45,6 +45,8 @@ def execute(m: Machine, node: ast.stmt) -> None:
             value = m.evaluate(node.value) if node.value is not None else NONE
             if len(m.loops) > m.frame.loops:
                 m.record(facts.Leave, node, statement="return", loop=m.loops[-1])
+            elif m.loops and any(key in m.trace.grounds for case in m.path for key, _ in case.facts):
+                m.record(facts.Leave, node, statement="return", loop=None)
             m.ret(value)
         case ast.If():
             yes, no = test(m, node.test)

@@ -1,0 +1,31 @@
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+dataset = TensorDataset(torch.randn(64, 8), torch.randn(64, 1))
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=4, sampler=sampler)
+model = DistributedDataParallel(nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def train_step(inputs, targets):
+    loss = nn.functional.mse_loss(model(inputs), targets)
+    if not torch.isfinite(loss):
+        optimizer.zero_grad()
+        return None  # [ddp-rank-local-exit]
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    losses = [train_step(inputs, targets) for inputs, targets in loader]
+    print(epoch, [loss for loss in losses if loss is not None])
+dist.destroy_process_group()
