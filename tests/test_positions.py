@@ -20,6 +20,7 @@ from ddplint.rules import RULES
 
 CASES = Path(__file__).parents[1] / "testdata" / "cases"
 SAMPLER, EPOCH, STATE, WRITE, MOVE, SYNC, *_ = (rule.symbol for rule in RULES)
+DRIFT, PAST = "ddp-unsynchronized-step", "ddp-bypassed-wrapper"
 MEET = "ddp-rank-guarded-collective"
 SPLIT, RACE = "ddp-rank-dependent-split", "ddp-load-before-barrier"
 EXIT = "ddp-rank-local-exit"
@@ -94,6 +95,17 @@ ROWS = [
         (Place("optimizer.step()"), Place("DistributedDataParallel(", "train.py"))),
     Row("accum-bad-nosync-misses-forward", "fitter.py", SYNC, "self.model.no_sync", "INFERENCE",
         "misses the wrapper's forward at {}, and the forward decides", (Place("self.model("),)),
+    Row("drift-bad-page-example", "train.py", DRIFT, "model.no_sync", "CONTROL_FLOW",
+        "The optimizer steps at {} on gradients that were not averaged over the ranks (backward at {}, model wrapped "
+        "at {})", (Place("optimizer.step()"), Place("loss.backward()"), WRAP)),
+    Row("drift-bad-nosync-test-offset", "speech/loop.py", DRIFT, "self.model.no_sync", "INFERENCE",
+        "The optimizer steps at {} on gradients that were not averaged over the ranks (backward at {}, model wrapped "
+        "at {})", (Place("optimizer.step()"), Place(".backward()"), Place("DistributedDataParallel(", "main.py"))),
+    Row("bypass-bad-page-example", "train.py", PAST, "model.module", "HIGH",
+        "The loss comes from model.module, past the wrapper", ()),
+    Row("bypass-bad-unwrap-helper", "soil/loop.py", PAST, "net", "INFERENCE",
+        "the backward at {} averages none, each rank steps on its own at {} (model wrapped at {})",
+        (Place("loss.backward()"), Place("opt.step()"), Place("return DDP(model)", "soil/parallel.py"))),
     Row("split-bad-seeded-again-too-early", "train.py", SPLIT, "random_split", "HIGH",
         "draws from torch's global generator that is seeded by rank at {}, and what it gives is then shared out by the "
         "sampler at {}", (Place("dist.get_rank()"), Place("sampler = "))),
