@@ -223,15 +223,15 @@ CURES = {
         'getattr(net, "module", net).state_dict(), and load it into getattr(net, "module", net) at line 15',
         HEAD
         + PERHAPS.replace("'RANK' in os.environ", "len(os.sys.argv) > 1")
-        + "if os.path.exists('net.pt'):\n    net.load_state_dict(torch.load('net.pt'))\n"
+        + "if os.path.exists('net.pt'):\n    net.load_state_dict(torch.load('net.pt', map_location=device))\n"
         + SHARED_PERHAPS
         + TRAIN
         + "if not dist.is_initialized() or dist.get_rank() == 0:\n    torch.save(net.state_dict(), 'net.pt')\n",
-        "net.load_state_dict(torch.load('net.pt'))\n"
+        "net.load_state_dict(torch.load('net.pt', map_location=device))\n"
         + SHARED_PERHAPS
         + TRAIN
         + "if not dist.is_initialized() or dist.get_rank() == 0:\n    torch.save(net.state_dict(), 'net.pt')\n",
-        "getattr(net, \"module\", net).load_state_dict(torch.load('net.pt'))\n"
+        "getattr(net, \"module\", net).load_state_dict(torch.load('net.pt', map_location=device))\n"
         + SHARED_PERHAPS
         + TRAIN
         + "if not dist.is_initialized() or dist.get_rank() == 0:\n"
