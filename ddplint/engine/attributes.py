@@ -87,13 +87,20 @@ def attribute_of(m: Machine, atom: Atom, name: str, node: ast.AST | None) -> Val
                     (atom.ranked and name not in _ALIKE) or hints_rank(name),
                     atom.counter,
                     atom.opaque,
-                    _without_forwards(atom.made_of) if name == "data" else _without_parts(atom.made_of),
+                    _kept(name, atom.made_of),
                 )
             )
         case Const() | Ranked():
             return one(Bound(atom, name, None))
         case _:
             return one(Sym(f"{atom.key}.{name}", opaque=True, made_of=atom.taint))
+
+
+def _kept(name: str, made_of: frozenset[Any]) -> frozenset[Any]:
+    """What an attribute of something made of these is made of."""
+    if name in ("device", "dtype"):
+        return frozenset()
+    return _without_forwards(made_of) if name == "data" else _without_parts(made_of)
 
 
 def _without_parts(made_of: frozenset[Any]) -> frozenset[Any]:

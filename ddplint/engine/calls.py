@@ -207,13 +207,18 @@ def escape(m: Machine, args: Arguments, node: ast.AST | None) -> None:
                 if id(atom) in seen:
                     continue
                 seen.add(id(atom))
-                if atom.kind in ("loader", "sampler", "nosync"):
+                if atom.kind in ("loader", "sampler", "nosync", "ddp"):
                     m.record(facts.Escape, node, thing=atom)
                 if depth:
                     for inner in list(atom.attrs.values()):
                         visit(inner, depth - 1)
             elif isinstance(atom, Bound):
                 visit(one(atom.self), depth)
+            elif isinstance(atom, Sym):
+                for part in atom.made_of:
+                    if isinstance(part, Obj) and part.kind == "ddp" and id(part) not in seen:
+                        seen.add(id(part))
+                        m.record(facts.Escape, node, thing=part)
 
     for value in args.all():
         visit(value, 2)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import ALWAYS, NEVER, Case, Path, conjoin, disjoin, forgotten, meets
+from ddplint.engine.conditions import ALWAYS, NEVER, Case, Fact, Path, conjoin, disjoin, forgotten, meets
 from ddplint.engine.library.making import holds
 from ddplint.engine.placing import under_a_test
 from ddplint.engine.rounds import Trial, calculable
@@ -195,8 +195,6 @@ class _Search:
         last = backward.loops[len(common) :]
         here = conjoin(quiet.path, backward.path)
         flag = quiet.flag if quiet.back or last else conjoin(quiet.flag, here)
-        if forgotten(here + flag + step.path):
-            return None
         for silent in here:
             for set_to in flag:
                 for stepping in step.path:
@@ -217,10 +215,10 @@ def _surely(
     backward: facts.Backward,
     step: facts.Step,
 ) -> bool:
-    always = frozenset.intersection(*(case.facts for case in backward.path)) if backward.path else frozenset()
+    always = _given(backward, silent)
     asked = (silent.facts | set_to.facts) - always
     steps = stepping.facts - always
-    if any(key.per_rank for key, _ in asked | steps):
+    if any(key.per_rank for key, _ in asked | steps) or forgotten((Case(facts=asked | steps),)):
         return False
     if not asked:
         return True
@@ -237,8 +235,18 @@ def _surely(
     if steps and not any(calculable(pair) for pair in steps):
         return False
     own = common[-1] if common else None
-    groups = [(silent.facts | stepping.facts, 0), (set_to.facts, back)]
+    groups = [((silent.facts | stepping.facts) - always, 0), (set_to.facts - always, back)]
     return Trial(groups, own, last).holds()
+
+
+def _given(backward: facts.Backward, case: Case) -> frozenset[Fact]:
+    """What holds anyway where the backward comes in this case, in whichever round."""
+    of_it = max(
+        (other.facts for other in backward.path if other.facts <= case.facts),
+        key=lambda facts: (len(facts), sorted(facts)),
+        default=frozenset[Fact](),
+    )
+    return frozenset(pair for pair in of_it if "loop@" not in pair[0].text and "counted" not in pair[0].text)
 
 
 def _is_told(flag: Value) -> bool:
@@ -284,17 +292,26 @@ def is_of(part: Obj, wrapper: Obj) -> bool:
 
 
 def reduced_by_hand(trace: facts.Trace, wrapper: Obj) -> bool:
-    """Whether the program averages gradients or parameters itself, or arms the reducer."""
+    """Whether the program averages gradients or parameters itself where it trains, or arms the reducer.
+
+    Code out of sight may do so where it is given the wrapper, or its parameters, between a backward and the step.
+    """
+    trains = {step.loops for step in trace.of(facts.Step)}
+    differentiated = False
     for event in trace.events:
         match event:
+            case facts.Backward():
+                differentiated = True
+            case facts.Step():
+                differentiated = False
             case facts.Prepare() if event.wrapper is wrapper:
                 return True
+            case facts.Escape() if differentiated and is_of(event.thing, wrapper):
+                return True
             case facts.Collective():
-                made_of = event.tensors.taint
-            case facts.Escape():
-                made_of = frozenset({event.thing})
-            case _:
-                continue
-        if any(isinstance(part, Obj) and is_of(part, wrapper) for part in made_of):
-            return True
+                # a number for the log is made of the network too, and is seldom sent with every step
+                whole = "parameters of" in event.tensors.key
+                near = whole or any(event.loops[: len(loops)] == loops for loops in trains)
+                if near and any(isinstance(part, Obj) and is_of(part, wrapper) for part in event.tensors.taint):
+                    return True
     return False
