@@ -19,7 +19,7 @@ _CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _NUMBER = re.compile(r"-?\d{1,9}(\.\d{1,9})?")
 _ROUND = re.compile(r"(?:number|count) loop@(\d+);")
-_VAGUE = re.compile(r"\||loop@|counted|count by|['\"]|^None$|^[0-9a-f]{12}$|^[A-Z]\w*\(")
+_VAGUE = re.compile(r"\||loop@|counted|count by|^['\"]|^None$|^[0-9a-f]{12}$|^[A-Z]\w*\(")
 """In the text of something of which the text does not say all: other things than a number may be written so."""
 _SAMPLES = (2, 3, 4)
 _LENGTHS = (5, 6, 7, 8)

@@ -153,7 +153,7 @@ def quiet(m: Machine) -> tuple[tuple[Obj, Path], ...]:
 
 def hidden(m: Machine) -> bool:
     """Whether a context manager is active of which nobody can see what it does to synchronisation."""
-    return any(entry.kind == "hidden" for entry in m.around)
+    return any(entry.kind == "hidden" and conjoin(entry.path, m.path) for entry in m.around)
 
 
 def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
