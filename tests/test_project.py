@@ -708,7 +708,10 @@ class TestGate:
             "./data.py",
             str(tmp_path / "link.py"),
         ]
-        assert concerned([str(tmp_path / "missing.py"), str(tmp_path)]) == []
+        folder = tmp_path / "two" / "folder"
+        folder.mkdir(parents=True)
+        (tmp_path / "two" / ".git").mkdir()
+        assert concerned([str(folder / "missing.py"), str(folder)]) == []
 
     def test_agrees_with_the_project(self, tmp_path: Path) -> None:
         files = {"a/train.py": WRAP, "b.py": "", ".c/x.py": "", ".c/y.py": "import a.train"}

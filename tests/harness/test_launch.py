@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,16 @@ from conftest import run
 import ddplint
 
 pytestmark = pytest.mark.long
+
+
+@pytest.fixture(autouse=True)
+def _signals_reach_what_is_started() -> Iterator[None]:
+    """Also where these tests run in the background, with an interrupt and a hang-up ignored."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
 
 HARNESS = [sys.executable, "-m", "ddplint.harness"]
 WATCH = [*HARNESS, "watch"]
@@ -294,10 +305,8 @@ def test_two_commands_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
 
 
 def test_without_torch_one_line_says_so(tmp_path: Path) -> None:
-    process = run(
-        [sys.executable, "-S", "-m", "ddplint.harness", "train"],
-        tmp_path,
-        PYTHONPATH=str(Path(ddplint.__file__).parent.parent),
-    )
+    (tmp_path / "ddplint").symlink_to(Path(ddplint.__file__).parent)
+    command = [sys.executable, "-S", "-m", "ddplint.harness", "train"]
+    process = run(command, tmp_path, PYTHONPATH=str(tmp_path))
     assert process.stderr == "ddplint-run: torch is not installed here: pip install 'ddplint[harness]'\n"
     assert process.returncode == 2
