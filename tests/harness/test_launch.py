@@ -299,7 +299,7 @@ def test_two_commands_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     processes = [start([*PLAIN, script.name, str(number)], tmp_path) for number in range(2)]
     outputs = [process.communicate(timeout=120) for process in processes]
     for number, (report, said) in enumerate(outputs):
-        assert said.splitlines().count(f"run {number}: together") == 2, said
+        assert said.count(f"run {number}: together") == 2, said  # two ranks may write into one line
         assert "failed" not in report
     assert left_running(tmp_path) == []
 
