@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from ddplint.harness import launch
+from ddplint.harness.ending import Ended
 from ddplint.harness.options import processes, require_writable, seconds
 from ddplint.harness.statuses import HarnessError, Status
 from ddplint.harness.watch import events
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> Status:
     return _status(ended, {verdict.state.value for verdict in verdicts})
 
 
-def watch(program: launch.Program, *, fake_cuda: bool = False) -> tuple[launch.Ended, list[events.Event]]:
+def watch(program: launch.Program, *, fake_cuda: bool = False) -> tuple[Ended, list[events.Event]]:
     """Run ``program`` observed, with its output on the error stream; how it ended, and what was seen by time."""
     with tempfile.TemporaryDirectory(prefix="ddplint-") as top:
         notes, seen = Path(top, "notes"), Path(top, "events")
@@ -110,12 +111,12 @@ def _check(options: argparse.Namespace) -> None:
         require_writable(options.json)
 
 
-def _asks_for_cuda(ended: launch.Ended) -> bool:
+def _asks_for_cuda(ended: Ended) -> bool:
     said = [line for line in ended.trace.splitlines() if not line.lstrip().startswith("File ")]
     return any(word in text for word in ("cuda", "nccl", "accelerator") for text in map(str.lower, said))
 
 
-def _status(ended: launch.Ended, states: set[str]) -> Status:
+def _status(ended: Ended, states: set[str]) -> Status:
     if ended.timed_out:
         return Status.CANNOT_TELL
     if ended.error is not None:

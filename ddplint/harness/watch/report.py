@@ -14,7 +14,8 @@ from ddplint.harness.watch.verdict import State
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ddplint.harness.launch import Ended, Program
+    from ddplint.harness.ending import Ended
+    from ddplint.harness.launch import Program
     from ddplint.harness.watch.lint import Joined
     from ddplint.harness.watch.verdict import Verdict
 
