@@ -19,12 +19,16 @@ from ddplint.project.files import MAX_BYTES
 from ddplint.project.gate import concerned
 from ddplint.project.imports import Import, ImportReader
 from ddplint.project.roots import find_root
-from ddplint.project.walk import python_files, scan
+from ddplint.project.walk import scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 WRAP = "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+
+
+def python_files(root: str) -> list[str]:
+    return sorted(path for path, is_link in scan(root) if not is_link)
 
 
 def lay_out(root: Path, files: Mapping[str, str | bytes]) -> Path:

@@ -48,7 +48,7 @@ class Project:
     """The project below one root.
 
     Every answer depends on the text of the project alone, not on what was asked before. Files in folders that the walk
-    skips (see ``walk.python_files``) are nobody's import; asked about, such a file stands alone, with what it imports.
+    skips (see ``walk.scan``) are nobody's import; asked about, such a file stands alone, with what it imports.
     """
 
     def __init__(self, root: str, unsaved: Mapping[str, bytes] | None = None, *, lasts: bool = False) -> None:

@@ -21,21 +21,14 @@ _OUTPUTS = frozenset(("build", "dist", "eggs"))
 _FOREIGN = (".git", "pyvenv.cfg", "conda-meta")
 
 
-def python_files(root: str) -> Iterator[str]:
-    """The paths of the project's Python files below the folder ``root``, sorted.
-
-    Regular files named ``*.py``. Left out are hidden folders, caches, virtual environments, installed packages, build
-    output (``build``, ``dist`` and ``eggs`` that are no packages), folders behind symbolic links, and nested folders
-    with a ``.git`` of their own, which are other projects. A folder that cannot be read is empty. Below the user's
-    home or the file system's root, only the files directly in it.
-    """
-    yield from sorted(path for path, is_link in scan(root) if not is_link)
-
-
 def scan(root: str) -> Iterator[tuple[str, bool]]:
-    """As ``python_files``, but level by level, and with the symbolic links met: pairs of path and "is a link".
+    """The project's Python files below the folder ``root``, level by level, and the symbolic links met there.
 
-    A link is reported whatever its target and name, and never followed.
+    Pairs of path and "is a link". Files are regular ones named ``*.py``. Left out are hidden folders, caches, virtual
+    environments, installed packages, build output (``build``, ``dist`` and ``eggs`` that are no packages), and nested
+    folders with a ``.git`` of their own, which are other projects. A folder that cannot be read is empty. Below the
+    user's home or the file system's root, only the files directly in it. A link is reported whatever its target and
+    name, and never followed.
     """
     level = [root]
     is_flat = is_shared(root)
