@@ -17,6 +17,8 @@ _LINE = 300  # characters of an error that goes over several lines
 _ECHO = re.compile(r"Connection (closed|reset|refused)|Broken pipe|DistNetworkError|SignalException|recvValue failed")
 # What a launcher says of a rank that failed, and the rank itself has said better.
 _OF_THE_AGENT = ("ChildFailedError", "SignalException", "ProcessRaisedException")
+# What ``mp.spawn`` raises where a process was ended by a signal or left with a status of its own.
+_OF_SPAWN = "ProcessExitedException"
 _REPORTED = re.compile(r"rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", re.DOTALL)
 
 
@@ -65,6 +67,8 @@ def explained(ended: Ended, folder: Path, tail: str, nproc: int) -> Ended:
         crash = notes[0]  # an echo, where nothing says of what
     if crash is not None:
         text = _line(str(crash["text"]))
+        if crash["type"] == _OF_SPAWN and ranks_at_end(folder) >= nproc:
+            return replace(ended, exit_trouble=text)
         where = "" if crash["rank"] is None else f"rank {crash['rank']}: "
         return replace(ended, error=f"{where}{crash['type']}: {text}", trace=str(crash["trace"]))
     who, status = ("the script", ended.status) if reported is None else (f"rank {reported[0]}", reported[1])

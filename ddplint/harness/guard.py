@@ -1,7 +1,7 @@
 """What every process of a launched program does for its launcher: die with its parent, note its errors and its stack.
 
 This runs before the program's own code, so it imports little and never torch. Notes are JSON files in the launch's
-folder, one a process: ``crash-PID.json`` (an error nothing caught), ``end-PID.json`` (the program came to its end, with
+folder, one a process: ``crash-PID.json`` (an error nothing caught), ``end-PID.json`` (a rank came to its end, with
 or without an error), ``stack-PID.txt`` (where it stood when its time was out).
 """
 
@@ -117,7 +117,7 @@ def _at_end(*, is_rank: bool) -> None:
     error = unhooked()
     if error is not None:
         note_crash(type(error), error, error.__traceback__)
-    if is_rank:
+    if is_rank or _rank:
         note("end", {})
 
 

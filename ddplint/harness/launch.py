@@ -97,7 +97,8 @@ def _wait(process: subprocess.Popen[bytes], program: Program, folder: Path, star
     at_end = None
     while process.poll() is None:
         now = time.monotonic()
-        if at_end is None and ranks_at_end(folder) >= program.nproc:
+        # A script that has spawned its ranks may go on after them.
+        if at_end is None and not program.spawns and ranks_at_end(folder) >= program.nproc:
             at_end = now
         if at_end is not None and now > at_end + _EXIT:
             return _Way.HANGS_AT_EXIT

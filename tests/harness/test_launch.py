@@ -86,10 +86,37 @@ def be_rank(rank, run):
     assert runs.tolist() == [2.0 * run, 2.0]
     assert os.environ["MASTER_PORT"] == "29765"
     print(f"run {run}: together", flush=True)
+    os._exit(0)  # past the interpreter's exit, where torch on gloo aborts at times
 
 
 if __name__ == "__main__":
     mp.spawn(be_rank, (int(sys.argv[1]),), nprocs=2)
+"""
+
+# A rank that is ended while its interpreter exits, as torch on gloo does at times, and one that is ended before.
+ABORTS = """\
+import os, sys, time
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+class Last:  # what sys still holds is deleted after the last exit handler
+    def __del__(self, sleep=time.sleep, abort=os.abort):
+        sleep(5)  # until the other rank has come to its end too
+        abort()
+
+
+def be_rank(rank, early):
+    dist.init_process_group("gloo", "tcp://localhost:29765", rank=rank, world_size=2)
+    dist.barrier()
+    if rank == 1:
+        sys.last_of_all = Last()
+        if early:
+            os.abort()
+
+
+if __name__ == "__main__":
+    mp.spawn(be_rank, (len(sys.argv) > 1,), nprocs=2)
 """
 
 # Children of every kind, of which only the last would end with its parent.
@@ -302,6 +329,15 @@ def test_two_commands_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
         assert said.count(f"run {number}: together") == 2, said  # two ranks may write into one line
         assert "failed" not in report
     assert left_running(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [([], "The work was done; afterwards process 1 terminated with"), (["early"], "The script failed: Process")],
+    ids=["abort at exit", "abort in the program"],
+)
+def test_an_abort_of_a_spawned_rank_at_its_exit_is_told_apart(tmp_path: Path, arguments: list[str], said: str) -> None:
+    assert said in run([*PLAIN, write(tmp_path, ABORTS).name, *arguments], tmp_path).stdout
 
 
 def test_without_torch_one_line_says_so(tmp_path: Path) -> None:
