@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from ddplint.harness import ranks, show
 from ddplint.harness.options import require_writable
 from ddplint.harness.prove import report
-from ddplint.harness.prove.proofs import PROOFS, Proof, select
+from ddplint.harness.prove.proofs import LEFT_OUT, PROOFS, Proof, select
 from ddplint.harness.prove.trial import Trial, attempt
 from ddplint.harness.statuses import Status
 
@@ -37,7 +37,13 @@ _SOURCES = Path(__file__).with_name("sources")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add this command's options to ``parser``."""
     names = ", ".join(proof.name for proof in PROOFS)
-    parser.add_argument("rules", nargs="*", metavar="RULE", help=f"a symbol, an id, or one of {names} (default: all)")
+    without = ", ".join(LEFT_OUT)
+    parser.add_argument(
+        "rules",
+        nargs="*",
+        metavar="RULE",
+        help=f"a symbol, an id, or one of {names} (default: all of these; {without} cannot be shown without a GPU)",
+    )
     parser.add_argument("--nproc", type=int, choices=(2, 4), default=2, help="processes (default: 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to this file, too")
     parser.add_argument(

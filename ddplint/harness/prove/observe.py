@@ -11,40 +11,57 @@ import io
 import os
 import runpy
 import sys
+import time
+import warnings
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed import FileStore  # type: ignore[attr-defined]
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+from torch.distributed.distributed_c10d import _set_pg_timeout
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Subset
 
-from ddplint.harness.prove.seen import Batch, Loaded, Parameters, Seen, Step, Written
+from ddplint.harness.prove.seen import Batch, Loaded, Parameters, Seen, Step, Sum, Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _PREFIX = "module."
+_LIMIT = timedelta(seconds=60)  # for ranks to be done
+_OUT_OF_TIME = ("Timed out", "timed out", "timeout")  # what gloo says of a call that nobody answered
+_LEFT = ("Connection closed", "Connection reset", "Broken pipe")  # and on the ranks beside that one
+_UNSEEN = "an autograd kernel was not registered"  # torch's warning of what goes backward through a collective
+
+_read = torch.load
 
 
-def observed(script: Path, folder: Path) -> Seen:
-    """Run ``script`` in ``folder`` on this rank of a process group; returns what was seen of it."""
+def observed(script: Path, folder: Path, late: float = 0.0) -> Seen:
+    """Run ``script`` in ``folder`` on this rank of a process group; returns what was seen of it.
+
+    A file that is there is written to only after ``late`` seconds.
+    """
     seen = Seen()
     window = Step(0, 0)
     wrappers: list[DistributedDataParallel] = []
     plain: list[nn.Module] = []  # a copy of each model as it was before the training
-    iterate, save, wrap = DataLoader.__iter__, torch.save, DistributedDataParallel.__init__
+    iterate, save, load, wrap = DataLoader.__iter__, torch.save, torch.load, DistributedDataParallel.__init__
+    all_reduce, warn = dist.all_reduce, warnings.showwarning
 
     def noted_pass(loader: DataLoader[Any]) -> Iterator[Any]:
-        numbers = _numbers(loader.dataset)
+        numbers = _numbers(_whole(loader))
         batches: list[Batch] = []
-        seen.passes.append(batches)
+        trains = torch.is_grad_enabled()
+        (seen.passes if trains else seen.checks).append(batches)
         for batch in iterate(loader):
             batches.append([numbers[row] for row in _rows(batch[0])])
-            window.batches += 1
+            window.batches += trains
             yield batch
 
     def noted_wrap(wrapper: DistributedDataParallel, module: nn.Module, *arguments: Any, **options: Any) -> None:
@@ -57,48 +74,93 @@ def observed(script: Path, folder: Path) -> Seen:
         window.syncs += bucket.is_last()
         return allreduce_hook(dist.group.WORLD, bucket)  # type: ignore[arg-type]
 
-    def noted_step(*_: object) -> None:
-        seen.steps.append(copy.copy(window))
+    def noted_step(optimizer: torch.optim.Optimizer, *_: object) -> None:
+        seen.steps.append(replace(window, gradients=_gradients(optimizer)))
         window.batches = window.syncs = 0
 
+    def noted_sum(tensor: torch.Tensor, *arguments: Any, **options: Any) -> Any:
+        caller = sys._getframe(1)  # noqa: SLF001
+        if caller.f_code.co_filename != str(script):  # torch's own
+            return all_reduce(tensor, *arguments, **options)
+        seen.sums.append(Sum(caller.f_lineno, tensor.sum().item()))
+        work = all_reduce(tensor, *arguments, **options)
+        seen.sums[-1].got = tensor.sum().item()
+        return work
+
     def noted_save(content: object, file: Any, *arguments: Any, **options: Any) -> None:
+        if late and Path(file).exists():
+            time.sleep(late)
         save(content, file, *arguments, **options)
         seen.written.append(Written(os.fspath(file), *_read_back(file, content)))
+
+    def noted_load(*arguments: Any, **options: Any) -> Any:
+        content = load(*arguments, **options)
+        seen.read.append(_plain(content))
+        return content
+
+    def noted_warning(message: Warning | str, *arguments: Any) -> None:
+        if _UNSEEN in str(message):
+            seen.warned = True
+        else:
+            warn(message, *arguments)
 
     _replace(DataLoader, "__iter__", noted_pass)
     _replace(DistributedDataParallel, "__init__", noted_wrap)
     _replace(torch, "save", noted_save)
+    _replace(torch, "load", noted_load)
+    _replace(dist, "all_reduce", noted_sum)
+    _replace(warnings, "showwarning", noted_warning)
     register_optimizer_step_post_hook(noted_step)
-    _run(script, folder)
+    # Not a barrier, which would answer the call of a rank that still waits for another one.
+    rank, world = dist.get_rank(), dist.get_world_size()
+    ends = FileStore(str(folder.with_suffix(".ends")), world)
+    try:
+        _run(script, folder)
+    except RuntimeError as error:
+        if not any(words in str(error) for words in (*_OUT_OF_TIME, *_LEFT)):
+            raise
+        seen.waited = _line(error, script)
     if not wrappers:
         raise RuntimeError("the program wraps no model")
-    dist.barrier()
-    if dist.get_rank() == 0:
+    ends.set(str(rank), "")
+    ends.wait([str(other) for other in range(world)], _LIMIT)
+    if rank == 0:
         seen.loaded = _loaded(folder, plain[0])
     seen.parameters = _parameters(wrappers[0].module)
     return seen
 
 
-def replayed(script: Path, folder: Path, passes: list[list[Batch]]) -> Parameters:
-    """The parameters after ``script`` was run in ``folder`` on this one process, plainly.
+def replayed(script: Path, folder: Path, passes: list[list[Batch]]) -> Seen:
+    """The steps and parameters when ``script`` was run in ``folder`` on this one process, plainly.
 
     Its model is not wrapped, and its loader gives the samples of ``passes``, whatever its sampler says.
     """
+    seen = Seen()
     models: list[_Bare] = []
     left = iter(passes)
+    iterate = DataLoader.__iter__
 
     def given_pass(loader: DataLoader[Any]) -> Iterator[Any]:
-        for batch in next(left):
-            yield loader.collate_fn([loader.dataset[number] for number in batch])
+        if torch.is_grad_enabled():
+            dataset = _whole(loader)
+            yield from (loader.collate_fn([dataset[number] for number in batch]) for batch in next(left, []))
+        else:
+            yield from iterate(loader)
 
     def bare(module: nn.Module, *_: object, **__: object) -> _Bare:
         models.append(_Bare(module))
         return models[-1]
 
+    def noted_step(optimizer: torch.optim.Optimizer, *_: object) -> None:
+        seen.steps.append(Step(0, 0, _gradients(optimizer)))
+
     _replace(DataLoader, "__iter__", given_pass)
+    warnings.filterwarnings("ignore", f".*{_UNSEEN}")
     _replace(nn.parallel, "DistributedDataParallel", bare)
+    register_optimizer_step_post_hook(noted_step)
     _run(script, folder)
-    return _parameters(models[0].module)
+    seen.parameters = _parameters(models[0].module)
+    return seen
 
 
 class _Bare(nn.Module):
@@ -121,14 +183,37 @@ def _run(script: Path, folder: Path) -> None:
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
     os.chdir(folder)
     sys.argv = [str(script)]
-    for name in ("init_process_group", "destroy_process_group"):
-        _replace(dist, name, lambda *_, **__: None)
+
+    def bounded(*_: object, timeout: timedelta | None = None, **__: object) -> None:
+        if timeout is not None:
+            _set_pg_timeout(timeout)
+
+    _replace(dist, "init_process_group", bounded)
+    _replace(dist, "destroy_process_group", lambda *_, **__: None)
     with contextlib.redirect_stdout(io.StringIO()):
         runpy.run_path(str(script), run_name="__main__")
 
 
 def _replace(owner: object, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, function)
+
+
+def _line(error: BaseException, script: Path) -> int:
+    """The line of ``script`` that ``error`` came from."""
+    found, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(script):
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return found
+
+
+def _whole(loader: DataLoader[Any]) -> Any:
+    """The data set that ``loader`` gives samples of, perhaps not all."""
+    dataset: Any = loader.dataset
+    while isinstance(dataset, Subset):
+        dataset = dataset.dataset
+    return dataset
 
 
 def _numbers(dataset: Any) -> dict[tuple[float, ...], int]:
@@ -141,14 +226,24 @@ def _rows(batch: torch.Tensor) -> list[tuple[float, ...]]:
     return [tuple(row) for row in batch.flatten(1).tolist()]
 
 
+def _gradients(optimizer: torch.optim.Optimizer) -> list[float]:
+    """The gradients that ``optimizer`` has stepped on, one after another."""
+    parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
+    return [number for one in parameters if one.grad is not None for number in one.grad.flatten().tolist()]
+
+
 def _parameters(model: nn.Module) -> Parameters:
-    return {name: parameter.detach().flatten().tolist() for name, parameter in model.named_parameters()}
+    return _plain(dict(model.named_parameters()))
+
+
+def _plain(state: dict[str, Any]) -> Parameters:
+    return {name: value.detach().flatten().tolist() for name, value in state.items() if isinstance(value, torch.Tensor)}
 
 
 def _read_back(file: Any, content: object) -> tuple[bool, bool]:
     """Whether ``file`` can be read, and whether it holds ``content``."""
     try:
-        found = torch.load(file, weights_only=True)
+        found = _read(file, weights_only=True)
     except Exception:  # noqa: BLE001  # a broken file is refused in many ways
         return False, False
     return True, _equal(found, content)
@@ -167,7 +262,7 @@ def _loaded(folder: Path, model: nn.Module) -> Loaded | None:
     """What becomes of the state dict that was left in ``folder``, if one was, when ``model`` loads it."""
     for path in sorted(folder.glob("*.pt")):
         with contextlib.suppress(Exception):  # a broken file is refused in many ways
-            state = torch.load(path, weights_only=True)
+            state = _read(path, weights_only=True)
             if all(isinstance(value, torch.Tensor) for value in state.values()):
                 return _load(state, model)
     return None

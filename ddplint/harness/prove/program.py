@@ -40,12 +40,23 @@ class Program:
         found = deep.call(lambda: Analysis().findings(str(self.path), list(BY_SYMBOL)))
         return sorted((finding.span.line, finding.symbol) for finding in found)
 
-    def lines_to_show(self, other: Program) -> dict[int, str]:
-        """By number, the lines of code that are marked or that ``other`` has not, without marks."""
+    def lines_to_show(self, other: Program, *also: int) -> dict[int, str]:
+        """By number, the lines of code that are marked or that ``other`` has not, and ``also`` those, without marks.
+
+        What is marked and only jumps is shown with its test.
+        """
         lines = self._lines()
-        numbers = sorted({number for number, _ in self.marks}.union(self._lines_not_in(other)))
+        marked = {number for number, _ in self.marks}
+        numbers = sorted(marked.union(self._tests_of_jumps(marked), self._lines_not_in(other), also))
         text = textwrap.dedent("\n".join(lines[number - 1] for number in numbers))
         return dict(zip(numbers, text.split("\n"), strict=False))
+
+    def _tests_of_jumps(self, numbers: set[int]) -> Iterator[int]:
+        """The lines of the tests that alone decide on a jump in one of the lines ``numbers``."""
+        for node in ast.walk(self._tree()):
+            if isinstance(node, ast.If) and isinstance(node.body[0], ast.Break | ast.Continue | ast.Return):
+                if node.body[0].lineno in numbers:
+                    yield node.lineno
 
     def _lines_not_in(self, other: Program) -> Iterator[int]:
         old, new = other._code(), self._code()
@@ -64,9 +75,14 @@ class Program:
         """The lines, those empty that belong to the module's docstring or imports, or to comments."""
         lines = [line.partition("  # ")[0].strip() for line in self._lines()]
         lines = ["" if line.startswith("#") else line for line in lines]
-        with contextlib.suppress(SyntaxError):  # it is met again when the program is run
-            for node in ast.parse("\n".join(self._lines())).body:
-                if isinstance(node, ast.Expr | ast.Import | ast.ImportFrom):
-                    for number in range(node.lineno - 1, node.end_lineno or node.lineno):
-                        lines[number] = ""
+        for node in self._tree().body:
+            if isinstance(node, ast.Expr | ast.Import | ast.ImportFrom):
+                for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                    lines[number] = ""
         return lines
+
+    def _tree(self) -> ast.Module:
+        """The program's tree; an empty one where it is no Python, which is met again when the program is run."""
+        with contextlib.suppress(SyntaxError):
+            return ast.parse("\n".join(self._lines()))
+        return ast.Module(body=[], type_ignores=[])

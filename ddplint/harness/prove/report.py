@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ddplint.harness import show
+from ddplint.harness.prove.proofs import LEFT_OUT, PROOFS
+from ddplint.rules import BY_SYMBOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +38,7 @@ def section(outcome: Outcome, nproc: int) -> None:
         print(f"  {trial.kind}: {trial.name}.py")
         for number, line in trial.lines.items():
             print(f"    {number:3}  {line}")
-    print()
+    print(f"  ({outcome.proof.note})\n" if outcome.proof.note else "")
     columns = [f"measured on {nproc} ranks", *(trial.name.removeprefix(f"{outcome.proof.name}_") for trial in trials)]
     show.table(columns, list(_rows(trials)), numeric=range(1, len(columns)))
     for trial in trials:
@@ -51,6 +53,9 @@ def summary(outcomes: Sequence[Outcome], nproc: int, seconds: float) -> None:
     shown = sum(outcome.shown for outcome in outcomes)
     rules = "rule" if len(outcomes) == 1 else "rules"
     print(f"{shown} of {len(outcomes)} {rules} shown on {nproc} ranks in {seconds:.1f} s")
+    if len(outcomes) == len(PROOFS):
+        for symbol, why in LEFT_OUT.items():
+            print(f"{symbol} ({BY_SYMBOL[symbol].id}) is not among them: {why}")
 
 
 def as_json(outcomes: Sequence[Outcome], nproc: int, seconds: float) -> dict[str, Any]:
@@ -60,13 +65,22 @@ def as_json(outcomes: Sequence[Outcome], nproc: int, seconds: float) -> dict[str
             "rule": outcome.proof.symbol,
             "id": outcome.proof.rule.id,
             "name": outcome.proof.name,
+            "note": outcome.proof.note,
             "shown": outcome.shown,
             "programs": [_program(trial) for trial in outcome.trials],
         }
         for outcome in outcomes
     ]
     shown = all(outcome.shown for outcome in outcomes)
-    return {"version": 1, "nproc": nproc, "seconds": round(seconds, 3), "shown": shown, "rules": rules}
+    left_out = [{"rule": symbol, "id": BY_SYMBOL[symbol].id, "why": why} for symbol, why in LEFT_OUT.items()]
+    return {
+        "version": 1,
+        "nproc": nproc,
+        "seconds": round(seconds, 3),
+        "shown": shown,
+        "rules": rules,
+        "left_out": left_out,
+    }
 
 
 def _program(trial: Trial) -> dict[str, Any]:

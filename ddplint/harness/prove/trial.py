@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from ddplint.harness import ranks
 from ddplint.harness.prove.program import Program
-from ddplint.harness.prove.seen import difference, joined
+from ddplint.harness.prove.seen import Run, Seen, difference, joined
 
 if TYPE_CHECKING:
     from ddplint.harness.prove.evidence import Measure
     from ddplint.harness.prove.program import Place
     from ddplint.harness.prove.proofs import Proof
-    from ddplint.harness.prove.seen import Run
 
 SAME = 1e-6  # parameters that differ by less were trained alike
 OTHER = 1e-3  # and those that differ by more were not
@@ -47,12 +46,17 @@ def attempt(proof: Proof, kind: str, source: Path, counterpart: Path, nproc: int
         trial = Trial(source.stem, kind, program.lines_to_show(other), program.findings())
         _agree(trial, program.marks, proof)
         try:
-            run = _run(program, Path(folder, "run"), nproc)
-            trial.measures = proof.evidence(run)
-            trial.apart = _apart(program, Path(folder, "replay"), run)
+            run = _run(program, Path(folder, "run"), nproc, proof)
+            waiting = {seen.waited for seen in run.ranks if seen.waited is not None}
+            trial.lines = program.lines_to_show(other, *waiting)
+            if not waiting:
+                run.alone = _replay(program, Path(folder, "replay"), run.ranks)
         except ranks.RankError as error:
             trial.faults.append(f"it failed: {error}")
             return trial
+    trial.measures = proof.evidence(run)
+    if run.alone is not None:
+        trial.apart = max(difference(seen.parameters, run.alone.parameters) for seen in run.ranks)
     _judge(trial, proof)
     return trial
 
@@ -63,23 +67,29 @@ def _alone(source: Path, folder: Path) -> Program:
     return Program(Path(shutil.copy(source, folder)))
 
 
-def _run(program: Program, folder: Path, nproc: int) -> Run:
+def _run(program: Program, folder: Path, nproc: int, proof: Proof) -> Run:
     from ddplint.harness.prove.observe import observed
 
     folder.mkdir()
-    return ranks.run(lambda _rank, _nproc: observed(program.path, folder), nproc)
+    seen = ranks.run(lambda _rank, _nproc: observed(program.path, folder, proof.late), nproc)
+    waiting = [
+        f"rank {rank} waited in vain in line {one.waited}" for rank, one in enumerate(seen) if one.waited is not None
+    ]
+    if waiting and not proof.hangs:
+        raise ranks.RankError(waiting[0])
+    return Run(seen)
 
 
-def _apart(program: Program, folder: Path, run: Run) -> float:
+def _replay(program: Program, folder: Path, seen: list[Seen]) -> Seen:
     from ddplint.harness.prove.observe import replayed
 
     folder.mkdir()
     try:
-        passes = joined(run)
+        passes = joined(seen)
     except ValueError:
         raise ranks.RankError("its ranks had different numbers of batches") from None
     [alone] = ranks.run(lambda _rank, _nproc: replayed(program.path, folder, passes), 1)
-    return max(difference(seen.parameters, alone) for seen in run)
+    return alone
 
 
 def _agree(trial: Trial, marks: list[Place], proof: Proof) -> None:
@@ -106,7 +116,8 @@ def _judge(trial: Trial, proof: Proof) -> None:
     for measure in judged:
         if measure.wrong != (trial.kind == "mistake"):
             trial.faults.append(f"{'still' if measure.wrong else 'not'} shown: {measure.label}")
-    assert trial.apart is not None
+    if trial.apart is None:
+        return
     if trial.kind == "cure" and not trial.apart < SAME:
         trial.faults.append(f"one process ends with other parameters: {trial.apart:.1e} apart")
     if trial.kind == "mistake" and proof.strays and not trial.apart > OTHER:

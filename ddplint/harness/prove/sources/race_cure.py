@@ -1,0 +1,42 @@
+"""Rank 0 saves the weights and every rank waits for it, then loads them.
+
+To be run by ``torchrun --nproc-per-node 2 race_cure.py``.
+"""
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main():
+    """Train a small model on 64 samples."""
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    samples = torch.randn(64, 8)
+    dataset = TensorDataset(samples, samples.sum(dim=1, keepdim=True))
+    sampler = DistributedSampler(dataset)
+    loader = DataLoader(dataset, batch_size=4, sampler=sampler)
+
+    network = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    model = DistributedDataParallel(network)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+
+    rank = dist.get_rank()
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for inputs, targets in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            loss.backward()
+            optimizer.step()
+        if rank == 0:
+            torch.save(model.module.state_dict(), "checkpoint.pt")
+    dist.barrier()
+    model.module.load_state_dict(torch.load("checkpoint.pt", weights_only=True))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
