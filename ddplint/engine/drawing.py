@@ -9,14 +9,32 @@ from enum import Enum
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, conjoin, meets
+from ddplint.engine.ordering import deciding, ordered_by
 from ddplint.engine.placing import function_of
 from ddplint.engine.questions import Program
-from ddplint.engine.values import Obj, Site, Value
+from ddplint.engine.values import CONTAINERS, Class, Obj, Site, Value
 from ddplint.project import Project
 
 _DEEPEST = 4
 _NO_DATA = frozenset({"module", "ddp", "dp", "optimizer", "loader"})
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _things(value: Value) -> Iterator[Obj]:
+    """The objects that a value is, or is made of."""
+    for atom in value.atoms():
+        yield from (part for part in ((atom,) if isinstance(atom, Obj) else atom.taint) if isinstance(part, Obj))
+
+
+def _inside(thing: Obj) -> Iterator[Value]:
+    """What decides on the samples that a data set or a sampler gives, and on their order."""
+    if isinstance(thing.cls, Class):
+        yield from (thing.attrs[name] for name in sorted(deciding(thing.cls)) if name in thing.attrs)
+    elif thing.kind in CONTAINERS:
+        yield from () if thing.notes.get("loose") else thing.attrs.values()
+    else:
+        given = thing.notes.get("args")
+        yield from (*thing.attrs.values(), *(given.all() if given is not None else ()))
 
 
 class Cause(Enum):
@@ -36,18 +54,16 @@ def draws_behind(values: Iterable[Value], shared: bool = False) -> list[facts.Dr
     seen: set[int] = set()
 
     def visit(value: Value, depth: int) -> None:
-        for part in value.taint:
+        for part in ordered_by(value):
             if isinstance(part, facts.ShareOf):
                 found.add(part.draw)
-            elif isinstance(part, facts.Draw):
-                if not shared:
-                    found.add(part)
-            elif isinstance(part, Obj) and depth and id(part) not in seen and part.kind not in _NO_DATA:
-                seen.add(id(part))
-                if not shared:
-                    found.update(mark for mark in part.notes.get("marks", ()) if isinstance(mark, facts.Draw))
-                given = part.notes.get("args")
-                for inner in (*part.attrs.values(), *(given.all() if given is not None else ())):
+            elif not shared:
+                found.add(part)
+        for thing in _things(value):
+            if depth and id(thing) not in seen and thing.kind not in _NO_DATA:
+                seen.add(id(thing))
+                found.update(share.draw for share in thing.notes.get("deals", ()))
+                for inner in _inside(thing):
                     visit(inner, depth - 1)
 
     for value in values:

@@ -14,6 +14,7 @@ from ddplint.engine.conditions import Case, conjoin
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.names import hints_rank
+from ddplint.engine.ordering import mark_order, order_kept, ordered_by, shares
 from ddplint.engine.values import (
     FOLDING_ERRORS,
     Atom,
@@ -171,7 +172,7 @@ def subscript(m: Machine, node: ast.Subscript) -> Value:
         if isinstance(literal, str | bytes | tuple):
             return one(blend("slice", [base, *bounds]))
         sliced = blend("slice", [base, *bounds])
-        kept = _own_share(sliced.made_of, any(bound.per_rank for bound in bounds))
+        kept = _own_share(order_kept(sliced.made_of, [base]), any(bound.per_rank for bound in bounds))
         if (part := _exact_slice(m, node, base, node.slice)) is not None:
             return part
         same = [atom for atom in base.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
@@ -193,7 +194,7 @@ def _own_share(made_of: frozenset[Any], by_rank: bool) -> frozenset[Any]:
     )
     if not by_rank:
         return kept
-    return _without_collectives(kept) | {facts.ShareOf(part) for part in kept if isinstance(part, facts.Draw)}
+    return _without_collectives(kept) | shares(kept)
 
 
 def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:
@@ -209,6 +210,7 @@ def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice
     ):
         return None
     made = m.new(base.only.kind, node)  # type: ignore[union-attr]
+    mark_order(made, [base])
     for number, value in enumerate(elements[slice(*ends)]):
         made.attrs[element_name(number)] = value
     return one(made)
@@ -244,7 +246,7 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                         return value
                 _look_up_by_key(m, atom, index)
                 hinted = isinstance(literal, str) and hints_rank(literal)
-                kept = _own_share(atom.made_of, index.per_rank)
+                kept = _own_share(atom.made_of | ordered_by(index), index.per_rank)
                 return one(
                     Sym(
                         blend("item", [one(atom), index]).text,
@@ -268,7 +270,20 @@ def item(m: Machine, base: Value, index: Value) -> Value:
             case _:
                 return one(blend("item", [one(atom), index]))
 
-    return m.choose(base, of)
+    found = m.choose(base, of)
+    taken = shares(ordered_by(base)) if index.per_rank else None
+    if not taken:
+        return found
+    own = blend("share", [found])
+    return one(replace(own, ranked=True, made_of=own.made_of | taken))
+
+
+def taken_from(m: Machine, node: ast.expr) -> list[Value]:
+    """The collection, and the index into it, that an expression names which takes an element or a part."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name | ast.Attribute):
+        return []
+    index = [m.evaluate(node.slice)] if isinstance(node.slice, ast.Name) else []
+    return [m.evaluate(node.value), *index]
 
 
 def _look_up_by_key(m: Machine, loaded: Sym, index: Value) -> None:

@@ -11,11 +11,12 @@ from ddplint.engine.branching import boolop, ifexp, test
 from ddplint.engine.calls import invoke
 from ddplint.engine.conditions import EVERY_RANK, Case, conjoin
 from ddplint.engine.declared import ON_ONE_RANK
-from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript
+from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript, taken_from
 from ddplint.engine.iteration import iterate, shared_out
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.operators import LONGEST_TEXT, binary, compare, unary
+from ddplint.engine.ordering import mark_order
 from ddplint.engine.values import (
     NONE,
     Atom,
@@ -259,12 +260,14 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
                 set_element(m, made, key, m.evaluate(node.value))
             else:
                 value = m.evaluate(node.elt)
+                mark_order(made, taken_from(m, node.elt))
                 before = made.attrs.get("*")
                 m.write(made.attrs, "*", union([before, value]) if before is not None else value)
             return
         generator = node.generators[number]
         frame.scopes = old if number == 0 else (*old, names)
         source = m.evaluate(generator.iter)
+        mark_order(made, [source])
         frame.scopes = (*old, names)
 
         def body(element: Value) -> None:

@@ -8,6 +8,7 @@ from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Frame, Machine
 from ddplint.engine.members import bind
 from ddplint.engine.names import hints_rank
+from ddplint.engine.ordering import drawn
 from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value, one
 
 
@@ -56,9 +57,7 @@ def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -
     made.notes["given_rank"] = any(value.per_rank for value in args.all())
     library.born(m, made)
     init = cls.lookup("__init__")
-    if not library.worth_making(made, cls) and not any(
-        isinstance(atom, Obj) and atom.kind == "ddp" for value in args.all() for atom in value.atoms()
-    ):
+    if not library.worth_making(made, cls) and not any(_worth_following(value) for value in args.all()):
         return one(made)
     if init is not None:
         m.apply(bind(init, made, cls), args, node)
@@ -70,6 +69,11 @@ def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -
     else:
         library.initialise(m, made, args, node)
     return one(made)
+
+
+def _worth_following(value: Value) -> bool:
+    """Whether it matters what a constructor does with this argument: a wrapper, or what was drawn at random."""
+    return any(isinstance(atom, Obj) and atom.kind == "ddp" for atom in value.atoms()) or bool(drawn(value.taint))
 
 
 def _fields(cls: Class) -> list[tuple[str, Class]] | None:

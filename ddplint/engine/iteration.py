@@ -27,7 +27,7 @@ def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callab
             if (own := method(atom, "__iter__")) is not None:
                 _own_iteration(m, node, where, atom, m.apply(own, Arguments(), where), body)
                 return NONE
-            m.record(facts.Iterate, where, loader=atom, grad=m.grad)
+            begin_pass(m, atom, where)
             m.loop(node, lambda turn: body(batch_of(atom)), over=frozenset({atom}), rounds=_length(atom))
         case Obj(kind="iterator"):
             source = atom.notes["source"]
@@ -48,6 +48,14 @@ def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callab
         case _:
             _unknown(m, node, atom, body)
     return NONE
+
+
+def begin_pass(m: Machine, loader: Obj, where: ast.AST) -> None:
+    """A pass over a loader begins: its sampler, and an iterable data set, begin one as well."""
+    from ddplint.engine.dealing import follow_orders
+
+    follow_orders(m, loader, where)
+    m.record(facts.Iterate, where, loader=loader, grad=m.grad)
 
 
 def _own_iteration(

@@ -14,6 +14,7 @@ from ddplint.engine import facts, library
 from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.gradients import by_ranks, distorted
 from ddplint.engine.machine import Machine
+from ddplint.engine.ordering import mark_order
 from ddplint.engine.values import (
     FOLDING_ERRORS,
     Atom,
@@ -112,6 +113,7 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
             return one(Sym(f"{name}({left.key}, {right.key})", ranked=True, opaque=False))
     if isinstance(op, ast.Add | ast.BitOr) and isinstance(left, Obj) and left.kind in ("list", "tuple", "dict", "set"):
         joined = m.new(left.kind, left.site)
+        mark_order(joined, [one(left), one(right)])
         for source in (left, right):
             if isinstance(source, Obj) and source.kind == left.kind:
                 for key, value in source.attrs.items():

@@ -16,6 +16,7 @@ from ddplint.engine.instances import instantiate_class_body
 from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
 from ddplint.engine.operators import binary
+from ddplint.engine.ordering import mark_order
 from ddplint.engine.values import NONE, Const, Obj, Sym, Value, one, union
 
 _MOST_FACTS = 20
@@ -136,6 +137,7 @@ def _augment(m: Machine, node: ast.AugAssign) -> None:
     grown = [atom for atom in old.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
     if grown and isinstance(node.op, ast.Add):
         for thing in grown:
+            mark_order(thing, [more])
             for extra in more.atoms():
                 if isinstance(extra, Obj) and extra.kind in ("list", "tuple"):
                     for element in list(extra.attrs.values()):  # it may be the very list that grows

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, Key, conjoin, disjoin, fact
-from ddplint.engine.iteration import draw, iterate, shared_out
+from ddplint.engine.iteration import begin_pass, draw, iterate, shared_out
 from ddplint.engine.library.registry import first_argument, handles, is_loader, iterable
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
+from ddplint.engine.ordering import mark_order
 from ddplint.engine.values import (
     NONE,
     Alternative,
@@ -71,7 +72,7 @@ def _enumerate(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
 
         iterate(m, where, spot, source, step)
 
-    return iterable(m, node, drive)
+    return iterable(m, node, drive, [source])
 
 
 @handles("builtins.zip")
@@ -98,7 +99,7 @@ def _zip(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
         iterate(m, where, spot, sources[lead], step)
 
-    return iterable(m, node, drive)
+    return iterable(m, node, drive, sources)
 
 
 @handles(
@@ -114,7 +115,7 @@ def _through(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
         return source
     if node is not None and name == "itertools.islice" and any(bound.per_rank for bound in args.positional[1:]):
         shared_out(m, source, node)
-    return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body))
+    return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body), [source])
 
 
 @handles("itertools.cycle", "itertools.repeat")
@@ -149,7 +150,7 @@ def _chain(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
             else:
                 iterate(m, where, spot, source, body)
 
-    return iterable(m, node, drive)
+    return iterable(m, node, drive, sources)
 
 
 @handles("builtins.any", "builtins.all")
@@ -180,7 +181,7 @@ def _map(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
 
         iterate(m, where, spot, source, step)
 
-    return iterable(m, node, drive)
+    return iterable(m, node, drive, [source])
 
 
 @handles("builtins.iter")
@@ -193,7 +194,7 @@ def iterator_of(m: Machine, name: str, args: Arguments, node: ast.AST | None) ->
     def of(atom: Atom) -> Value:
         if is_loader(atom) and isinstance(atom, Obj) and project_method(atom, "__iter__") is None:
             if node is not None:
-                m.record(facts.Iterate, node, loader=atom, grad=m.grad)
+                begin_pass(m, atom, node)
             return one(m.new("iterator", node, source=one(atom), element=draw(m, one(atom))))
         if isinstance(atom, Obj) and isinstance(atom.cls, Class):
             own = project_method(atom, "__iter__")
@@ -233,13 +234,15 @@ def collected(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> V
     source = args.positional[0]
     atom = source.only
     if name == "builtins.reversed" or (isinstance(atom, Obj) and atom.kind == "range"):
-        return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body))
+        return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body), [source])
     if isinstance(atom, Obj) and atom.kind in ("list", "tuple", "set"):
         made = m.new("tuple" if name == "builtins.tuple" else "list", node)
+        mark_order(made, [source])
         made.attrs.update(atom.attrs)
         made.notes["loose"] = atom.notes.get("loose", False)
         return one(made)
     made = m.new("list", node, loose=True)
+    mark_order(made, [source])
     spot = node if node is not None else ast.Pass()
     _replayed(m, source, spot, "list")
     for loader in source.atoms():
@@ -369,12 +372,15 @@ def _key_value(name: str) -> Value:
 
 def list_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of a list, a tuple, a set or a deque."""
-    from ddplint.engine.elements import element
+    from ddplint.engine.elements import element, taken_from
 
     if name in ("append", "add", "appendleft", "insert", "extend", "update"):
         value = args.positional[-1] if args.positional else NONE
         if name in ("extend", "update"):
+            mark_order(me, [value])
             value = draw(m, value)
+        elif isinstance(node, ast.Call) and node.args:
+            mark_order(me, taken_from(m, node.args[-1]))
         in_loop = any(loop.repeats for loop in m.loops[len(me.notes.get("loops", ())) :])
         if name == "append" and not in_loop and not me.notes.get("loose"):
             m.write(me.attrs, f"[{len(me.attrs)}]", value)

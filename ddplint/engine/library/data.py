@@ -8,10 +8,10 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.library.containers import iterator_of
 from ddplint.engine.library.making import initialise
-from ddplint.engine.library.registry import first_argument, handles, place_of
+from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import DATA_LOADER, DISTRIBUTED_SAMPLER
-from ddplint.engine.values import NONE, Lib, Obj, Sym, Value, blend, one
+from ddplint.engine.values import NONE, Lib, Obj, Sym, Value, one
 
 
 @handles(DATA_LOADER)
@@ -54,11 +54,6 @@ def _repeats_draws(name: str, args: Arguments) -> bool:
         return replacement is None or replacement.constant() is not False
     replacement = args.get(1, "replacement") if name.endswith(".RandomSampler") else None
     return replacement is not None and replacement.constant() is not False
-
-
-@handles("datasets.load_dataset", "datasets.load_from_disk")
-def _load_dataset(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    return one(blend(f"{name}@{place_of(node)}", args.all(), opaque=False))
 
 
 def loader_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:

@@ -46,10 +46,12 @@ from ddplint.engine.library.registry import (
     mark_in_place,
     place_of,
 )
+from ddplint.engine.library.splitting import rows_method, splitter_method
 from ddplint.engine.library.threads import own_thread_method, queue_method, thread_method
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
 from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
+from ddplint.engine.ordering import order_kept
 from ddplint.engine.values import (
     NONE,
     TRUE,
@@ -119,12 +121,16 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     made_of = result.made_of | distorted(result.made_of) if last in NONLINEAR else result.made_of
     kept = frozenset(
         p
-        for p in made_of
+        for p in (made_of if last in _JOINS else order_kept(made_of, given))
         if not isinstance(p, facts.PartOf)
         and not (isinstance(p, Obj) and p.kind == "optimizer")
         and not (root == "re" and isinstance(p, facts.KeyOf))
     )
     return one(Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept))
+
+
+_JOINS = frozenset({"concatenate", "concat", "cat", "hstack", "vstack", "sum"})
+"""Functions that put the elements of a list, which are collections, one after another."""
 
 
 def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:
@@ -269,6 +275,7 @@ _OBJECT_METHODS: dict[str, Callable[..., Value | None]] = {
     "instance": _instance_method,
     "queue": queue_method,
     "dispatch": dispatch_method,
+    "splitter": splitter_method,
 }
 
 
@@ -346,6 +353,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         return record_write(
             m, f"{root} {name}", args.get(0, "fname", "path_or_buf", "excel_writer", "path"), one(me), node
         )
+    if (rows := rows_method(m, me, name, args, node)) is not None:
+        return rows
     if name == "set_epoch" and node is not None:
         for part in me.made_of:
             if isinstance(part, Obj) and part.kind in ("loader", "sampler"):

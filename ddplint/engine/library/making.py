@@ -8,6 +8,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import DATA_LOADER, DATA_PARALLEL, DDP, DISTRIBUTED_SAMPLER, FSDP, MODULE
+from ddplint.engine.ordering import speaks_of_draws
 from ddplint.engine.values import NONE, Alternative, Atom, Bound, Class, Const, Lib, Obj, Sym, Value, blend, const, one
 
 
@@ -51,7 +52,7 @@ def worth_making(made: Obj, cls: Class) -> bool:
         return True
     known = getattr(cls.node, "known_worth", None)
     if known is None:
-        known = any(_speaks(step) for step in cls.mro() if isinstance(step, Class))
+        known = speaks_of_draws(cls) or any(_speaks(step) for step in cls.mro() if isinstance(step, Class))
         cls.node.known_worth = known  # type: ignore[attr-defined]
     return bool(known)
 

@@ -59,6 +59,20 @@ def _own_seed(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> V
     return one(Sym("seed of its own", opaque=False))
 
 
+@handles(
+    "transformers.set_seed", "transformers.trainer_utils.set_seed", "accelerate.utils.set_seed",
+    "lightning.seed_everything", "lightning.pytorch.seed_everything", "lightning.fabric.seed_everything",
+    "pytorch_lightning.seed_everything", "pytorch_lightning.utilities.seed.seed_everything",
+)  # fmt: skip
+def _seed_all(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """A library seeds the generators of torch, numpy and Python together."""
+    seed = args.get(0, "seed")
+    if node is not None:
+        known = seed is not None and seed.constant() is not None and "device_specific" not in args.keywords
+        m.record(facts.Seed, node, generator=None, seed=seed if known else one(Sym("seed out of sight")), source="")
+    return seed if seed is not None else one(Sym("seed"))
+
+
 @handles("torch.set_rng_state", "torch.random.set_rng_state", "random.setstate", "numpy.random.set_state")
 def _state(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if node is not None:
@@ -106,7 +120,7 @@ def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | 
     result = blend(f"{me.key}.{name}", args.all(), opaque=False)
     made_of = result.made_of
     if name in _DRAWS or (name == "choice" and _without_return(args)):
-        made_of |= _drawn(m, name, one(me), first_argument(args), _source(me), node)
+        made_of |= drawn(m, name, one(me), first_argument(args), _source(me), node)
     return one(Sym(result.text, me.per_rank or result.ranked, False, False, made_of))
 
 
@@ -115,7 +129,7 @@ def _without_return(args: Arguments) -> bool:
     return replace is not None and replace.constant() is False
 
 
-def _drawn(
+def drawn(
     m: Machine, how: str, generator: Value | None, what: Value, source: str, node: ast.AST | None
 ) -> frozenset[Any]:
     """Record a draw; what comes of it is made of it."""
@@ -133,7 +147,7 @@ def _shuffled(m: Machine, how: str, generator: Value | None, args: Arguments, no
     """Something is shuffled in place: from now on it is made of this draw."""
     what = first_argument(args)
     source = _source_of(how, generator)
-    draws = _drawn(m, how, generator, what, source, node)
+    draws = drawn(m, how, generator, what, source, node)
     mark_in_place(m, node.args[0] if isinstance(node, ast.Call) and node.args else None, what, draws)
     return NONE
 
@@ -146,7 +160,7 @@ def _source_of(how: str, generator: Value | None) -> str:
 @handles("torch.utils.data.random_split")
 def _random_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     whole = first_argument(args)
-    draws = _drawn(m, "random_split", args.get(2, "generator"), whole, "torch", node)
+    draws = drawn(m, "random_split", args.get(2, "generator"), whole, "torch", node)
     lengths = exact_elements(args.positional[1]) if len(args.positional) > 1 else None
     made = m.new("list", node)
     for number in range(len(lengths) if lengths else 3):
@@ -162,16 +176,5 @@ def _permutation(m: Machine, name: str, args: Arguments, node: ast.AST | None) -
     draws: frozenset[Any] = frozenset()
     if last != "choice" or _without_return(args):
         how = last if source == "torch" else name
-        draws = _drawn(m, how, args.get(None, "generator"), first_argument(args), source, node)
-    return one(Sym(result.text, result.ranked, False, False, result.made_of | draws))
-
-
-@handles("sklearn.model_selection.train_test_split")
-def _train_test_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    result = blend(name, args.all(), opaque=False)
-    shuffle = args.keywords.get("shuffle")
-    draws: frozenset[Any] = frozenset()
-    if shuffle is None or shuffle.constant() is not False:
-        state = args.keywords.get("random_state")
-        draws = _drawn(m, "train_test_split", state, first_argument(args), "numpy", node)
+        draws = drawn(m, how, args.get(None, "generator"), first_argument(args), source, node)
     return one(Sym(result.text, result.ranked, False, False, result.made_of | draws))

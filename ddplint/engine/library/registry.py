@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,9 +85,9 @@ def path_text(value: Value) -> Value:
     return value
 
 
-def iterable(m: Machine, node: ast.AST | None, drive: Callable[..., None]) -> Value:
-    """Something to go over: ``drive`` runs the loop."""
-    made = m.new("iterable", node, drive=drive)
+def iterable(m: Machine, node: ast.AST | None, drive: Callable[..., None], sources: Sequence[Value] = ()) -> Value:
+    """Something to go over: ``drive`` runs the loop; its elements come from ``sources``, in their order."""
+    made = m.new("iterable", node, drive=drive, sources=tuple(sources))
     return one(made)
 
 

@@ -1,0 +1,146 @@
+"""Which random draws decide what stands in a collection and in which order, apart from those its elements hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from ddplint.engine import facts
+from ddplint.engine.values import CONTAINERS, Class, Func, Lib, Obj, Sym, Value
+
+_DEEPEST = 4
+_MOST_ELEMENTS = 64
+_OF_LIBRARIES = frozenset({"samples", "imgs", "data", "indices"})
+"""Where the data sets of libraries keep what a sampler's indices go into."""
+
+
+def ordered_by(value: Value, depth: int = _DEEPEST) -> frozenset[Any]:
+    """The draws, and the ranks' shares of draws, that decide what is in a collection and in which order."""
+    found: frozenset[Any] = frozenset()
+    for atom in value.atoms():
+        if isinstance(atom, Sym):
+            found |= drawn(atom.made_of)
+        elif isinstance(atom, Obj):
+            found |= drawn(atom.notes.get("marks", ()))
+            if depth and atom.kind in CONTAINERS and not atom.notes.get("loose"):
+                for element in islice(atom.attrs.values(), _MOST_ELEMENTS):
+                    found |= ordered_by(element, depth - 1)
+            if atom.kind == "iterator":
+                found |= ordered_by(atom.notes["source"], depth - 1) if depth else frozenset()
+            for source in atom.notes.get("sources", ()) if depth else ():
+                found |= ordered_by(source, depth - 1)
+    return found
+
+
+def drawn(made_of: Iterable[Any]) -> frozenset[Any]:
+    """The draws, and the ranks' shares of draws, among what a value is made of."""
+    return frozenset(part for part in made_of if isinstance(part, facts.Draw | facts.ShareOf))
+
+
+def shares(made_of: Iterable[Any]) -> frozenset[facts.ShareOf]:
+    """The parts that each rank takes for itself of what was drawn."""
+    return frozenset(facts.ShareOf(part) for part in made_of if isinstance(part, facts.Draw))
+
+
+def order_kept(made_of: frozenset[Any], values: Iterable[Value]) -> frozenset[Any]:
+    """What a value is made of, that is calculated from ``values``, without the draws that their elements hold."""
+    found = drawn(made_of)
+    if not found:
+        return made_of
+    kept = frozenset(draw for value in values for draw in ordered_by(value))
+    return made_of - (found - kept)
+
+
+def mark_order(made: Obj, sources: Iterable[Value]) -> None:
+    """A collection is filled with what is in ``sources``: the draws that decide on that also decide on it."""
+    found = frozenset(draw for source in sources for draw in ordered_by(source))
+    if found:
+        made.notes["marks"] = frozenset(made.notes.get("marks", ())) | found
+
+
+_DRAWS = (
+    b"shuffle(", b"permutation(", b"randperm(", b"random.sample(", b".choice(", b"random_split(", b"train_test_split(",
+    b".sample(",
+)  # fmt: skip
+"""What the text of a class holds that draws something at random."""
+
+
+def speaks_of_draws(cls: Class) -> bool:
+    """Whether the text of a class, or of a base in the project, holds something that draws at random."""
+    return any(_draws(step) for step in cls.mro() if isinstance(step, Class))
+
+
+def _draws(cls: Class) -> bool:
+    known: bool | None = getattr(cls.node, "known_draws", None)
+    if known is None:
+        lines = cls.home.module.source.split(b"\n") if cls.home.module is not None else []
+        text = b"\n".join(lines[cls.node.lineno - 1 : cls.node.end_lineno])
+        known = any(word in text for word in _DRAWS)
+        cls.node.known_draws = known  # type: ignore[attr-defined]
+    return known
+
+
+def deciding(cls: Class) -> frozenset[str]:
+    """The attributes of a data set or sampler that say which samples there are, and in which order."""
+    known: frozenset[str] | None = getattr(cls.node, "known_deciding", None)
+    if known is None:
+        known = frozenset(_deciding(cls))
+        cls.node.known_deciding = known  # type: ignore[attr-defined]
+    return known
+
+
+def _deciding(cls: Class) -> set[str]:
+    length, order, getter = (_own(cls, name) for name in ("__len__", "__iter__", "__getitem__"))
+    if length is order is getter is None:
+        foreign = any(isinstance(base, Lib) and base.name != "builtins.object" for base in cls.mro())
+        return set(_OF_LIBRARIES) if foreign else set()
+    found = set(_measured(length)) | {name for node in _nodes(order) if (name := _attribute(node))}
+    looked_up = dict(_looked_up(getter))
+    if not found:
+        return set(looked_up.values())
+    indices = [inner for node in _nodes(getter) if isinstance(node, ast.Subscript) for inner in ast.walk(node.slice)]
+    names = {node.id for node in indices if isinstance(node, ast.Name)}
+    found |= {
+        attribute for node in indices if isinstance(node, ast.Subscript) and (attribute := _attribute(node.value))
+    }
+    return found | {attribute for name, attribute in looked_up.items() if name in names}
+
+
+def _own(cls: Class, name: str) -> ast.AST | None:
+    value = cls.lookup(name)
+    atom = value.only if value is not None else None
+    return atom.node if isinstance(atom, Func) else None
+
+
+def _nodes(function: ast.AST | None) -> Iterator[ast.AST]:
+    return ast.walk(function) if function is not None else iter(())
+
+
+def _attribute(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return node.attr
+    return None
+
+
+def _measured(function: ast.AST | None) -> Iterator[str]:
+    """The attributes whose length a function takes."""
+    for node in _nodes(function):
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[given]):
+                yield from (name for inner in ast.walk(given) if (name := _attribute(inner)))
+            case ast.Attribute(value=inner, attr="shape" | "size" | "num_rows") if name := _attribute(inner):
+                yield name
+
+
+def _looked_up(function: ast.AST | None) -> Iterator[tuple[str, str]]:
+    """The attributes that a function looks something up in, each with the name that it gives to what it finds."""
+    for node in _nodes(function):
+        if isinstance(node, ast.Subscript) and (name := _attribute(node.value)):
+            yield f" {name}", name
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value):
+                for inner in ast.walk(value):
+                    if isinstance(inner, ast.Subscript) and (name := _attribute(inner.value)):
+                        yield target, name
