@@ -102,6 +102,20 @@ class DdpLinter(PyLinter):
             for name in dict.fromkeys(unknown):
                 self.problems.append(f"{os.path.relpath(file)}: unknown option {name}; ddplint's own are {known}")
             raise
+        if self.config.write_baseline:
+            raise WrongUse(
+                f"{os.path.relpath(self.current_name or '')}: write-baseline is for the command line; "
+                "in a configuration it would keep every run from reporting anything"
+            )
+
+    def _emit_stashed_messages(self) -> None:
+        """Note the rules that options name and that there are not; names of messages of others are no concern here."""
+        for (module, _), values in self._stashed_messages.items():
+            place = os.path.relpath(module) if os.path.isabs(module) else module.lower()
+            for option, name in values:
+                if name.startswith("ddp-") or name.lower() == "all":
+                    self.problems.append(f"{place}: {option} names no rule: {name} (ddplint --list shows them all)")
+        super()._emit_stashed_messages()
 
     def _load_reporters(self, reporter_names: str) -> None:
         """Use the formats that an option or the configuration names; pylint calls this for nothing else."""

@@ -130,8 +130,7 @@ def test_a_file_that_may_not_be_read(project: Path, arguments: list[str]) -> Non
             folder.chmod(0o755)
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command]
     process = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    if "Permission denied" not in process.stderr.partition("secret.py")[2]:
-        pytest.skip(f"no other user can run ddplint here: {process.stderr.strip()[-200:]}")
+    assert "Permission denied" in process.stderr.partition("secret.py")[2], process.stderr
     assert found(process) == FOUND
     assert process.stderr.count("\n") == 1
     assert process.returncode == 32 | 4
@@ -144,6 +143,23 @@ def test_a_broken_configuration(project: Path, content: bytes) -> None:
     assert found(process) == FOUND
     assert process.stderr.count("\n") == 1
     assert process.stderr.startswith("ddplint: ")
+    assert process.returncode == 32 | 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "configured", "said"),
+    [
+        (["--disable=ddp-typo,no-such"], "", "command line: --disable names no rule: ddp-typo"),
+        (["--enable=ALL"], "", "command line: --enable names no rule: ALL"),
+        ([], 'disable = ["ddp-typo", "no-such"]', "pyproject.toml: --disable names no rule: ddp-typo"),
+    ],
+    ids=["option", "capitals", "configuration"],
+)
+def test_a_rule_that_there_is_not(project: Path, arguments: list[str], configured: str, said: str) -> None:
+    (project / "pyproject.toml").write_text(f"[tool.pylint.main]\n{configured}\n")
+    process = ddplint(JSON, *arguments, ".", cwd=project)
+    assert found(process) == FOUND
+    assert process.stderr == f"ddplint: {said} (ddplint --list shows them all)\n"
     assert process.returncode == 32 | 4
 
 
@@ -168,6 +184,7 @@ WRONG = {
     "folder's name": ["--from-stdin", "."],
     "open brace in a template": ["--msg-template={path}:{", "."],
     "unknown name in a template": ["--msg-template={line:05d} {what}", "."],
+    "baseline to write in a configuration": ["--rcfile=writes.toml", "."],
     "contradiction": ["--enable=all", "--disable=all", "."],
     "no file": ["--ddp-rank-predicates=a.b"],
 }
@@ -175,6 +192,7 @@ WRONG = {
 
 @pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG.keys())
 def test_wrong_use(project: Path, arguments: list[str]) -> None:
+    (project / "writes.toml").write_text('[tool.pylint.ddplint]\nwrite-baseline = "known.json"\n')
     process = ddplint(*arguments, cwd=project, stdin=TRAIN)
     assert process.returncode == 32
     assert process.stdout == ""

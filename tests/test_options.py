@@ -447,8 +447,7 @@ def test_each_option_is_checked(club: Path, name: str, here: Here) -> None:
     assert f"argument --{name}: 'save' is not a dotted name" in process.stderr
 
 
-@BOTH
-@pytest.mark.parametrize("name", ["baseline", "write-baseline"])
+@pytest.mark.parametrize(("command", "name"), [(ddplint, "baseline"), (pylint, "baseline"), (pylint, "write-baseline")])
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_a_truth_is_no_file(club: Path, command: Command, name: str, value: str) -> None:
     (club / "pyproject.toml").write_text(f"[tool.pylint.ddplint]\n{name} = {value}\n")
