@@ -101,6 +101,9 @@ ROWS = [
     Row("drift-bad-nosync-test-offset", "speech/loop.py", DRIFT, "self.model.no_sync", "INFERENCE",
         "The optimizer steps at {} on gradients that were not averaged over the ranks (backward at {}, model wrapped "
         "at {})", (Place("optimizer.step()"), Place(".backward()"), Place("DistributedDataParallel(", "main.py"))),
+    Row("drift-bad-second-backward", "train.py", DRIFT, "size.backward", "HIGH",
+        "The backward at {} used up the averaging that the forward at {} prepared",
+        (Place("miss.backward("), Place("guess = model(x)"))),
     Row("bypass-bad-page-example", "train.py", PAST, "model.module", "HIGH",
         "The loss comes from model.module, past the wrapper", ()),
     Row("bypass-bad-unwrap-helper", "soil/loop.py", PAST, "net", "INFERENCE",

@@ -12,6 +12,7 @@ from ddplint.engine import facts
 from ddplint.engine.bypassing import Bypassed, bypassed
 from ddplint.engine.conditions import ALWAYS, LOST, NEVER, PERHAPS_GUARDED, Case, Path, conjoin, disjoin, meets
 from ddplint.engine.placing import under_a_test
+from ddplint.engine.spent import Spent, spent
 from ddplint.engine.syncing import Unsynchronized, unsynchronized
 from ddplint.engine.values import Const, Obj, Sym, Value
 from ddplint.project import Project
@@ -68,6 +69,11 @@ class Program:
     def unsynchronized(self) -> list[Unsynchronized]:
         """Each step on gradients that were not reduced."""
         return unsynchronized(self.trace, self.wrappers_in)
+
+    @cached_property
+    def spent(self) -> list[Spent]:
+        """Each step on gradients of a backward for which an earlier one left no reduction."""
+        return list(spent(self.trace, self.wrappers_in))
 
     @cached_property
     def bypassed(self) -> list[Bypassed]:

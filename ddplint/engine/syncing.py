@@ -180,7 +180,7 @@ class _Search:
                 shorter = min(len(event.loops), len(backward.loops))
                 if event.loops[:shorter] == backward.loops[:shorter]:
                     yield event
-                    if event.loops == backward.loops and _covers(event.path, path):
+                    if event.loops == backward.loops and covers(event.path, path):
                         return
 
     @property
@@ -264,12 +264,13 @@ def _covering(group: list[facts.Toggle], path: Path, back: int) -> list[tuple[fa
     for toggle in reversed(group):
         cover = disjoin(cover, toggle.path)
         found.append((toggle, back))
-        if _covers(cover, path):
+        if covers(cover, path):
             return found
     return None
 
 
-def _covers(cover: Path, path: Path) -> bool:
+def covers(cover: Path, path: Path) -> bool:
+    """Whether one of the cases of ``cover`` holds in each case of ``path``."""
     return all(any(case.implies(other) for other in cover) for case in path)
 
 

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
-from ddplint.engine.placing import where_entered
+from ddplint.engine.placing import places_to_report, where_entered
 from ddplint.engine.questions import Program
+from ddplint.engine.spent import Spent
 from ddplint.engine.syncing import FLAG, Unsynchronized
 from ddplint.engine.values import Site
 from ddplint.findings import Finding
@@ -39,6 +40,33 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 wrapped_here(found.wrapper),
             ]
             yield finding(SYMBOL, site, details, others, branch=True)
+        yield from _second_backwards(program)
+
+
+def _second_backwards(program: Program) -> Iterator[Finding]:
+    """Backwards for which an earlier one left no reduction."""
+    wrong: dict[facts.Event, Spent] = {}
+    for found in program.spent:
+        if program.on_many_ranks(found.backward, found.path, together=True):
+            wrong.setdefault(found.backward, found)
+    right = [backward for backward in program.trace.of(facts.Backward) if backward not in wrong]
+    for site, event in places_to_report(wrong, right):
+        found = wrong[event]
+        first = "in the round before" if found.first is found.backward else f"at {place(found.first.site, site)}"
+        details = (
+            place(found.step.site, site),
+            place(found.backward.site, site),
+            wrapped_at(found.wrapper, site),
+            f"The backward {first} used up the averaging that the forward at {place(found.forward.site, site)} "
+            "prepared. Back-propagate the sum of the losses once, or call the wrapper again before each backward",
+        )
+        others = [
+            (found.step.site, "the optimizer steps here"),
+            (found.forward.site, "the forward that prepares one averaging is here"),
+            (found.first.site, "the backward that uses it up is here"),
+            wrapped_here(found.wrapper),
+        ]
+        yield finding(SYMBOL, site, details, others)
 
 
 def _place(found: Unsynchronized) -> Site:

@@ -17,6 +17,7 @@ from ddplint.engine.library.environment import LOCAL
 from ddplint.engine.library.files import record_write
 from ddplint.engine.library.lookups import DTYPES
 from ddplint.engine.library.making import born, wrap
+from ddplint.engine.library.outputs import look_at_outputs
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
@@ -300,6 +301,7 @@ def _holds_wrapper(thing: Obj, depth: int) -> bool:
 
 def backward(m: Machine, node: ast.AST, made_of: frozenset[Any]) -> None:
     """Record a backward of a loss made of ``made_of``."""
+    look_at_outputs(m, made_of)
     m.record(facts.Backward, node, made_of=made_of, quiet=quiet(m))
 
 

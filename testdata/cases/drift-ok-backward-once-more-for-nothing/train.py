@@ -1,0 +1,38 @@
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def masks(count=64):
+    source = torch.Generator().manual_seed(66)
+    x = torch.rand(count, 5, generator=source)
+    return TensorDataset(x, x.mean(dim=1, keepdim=True))
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(66)
+    rows = masks()
+    sampler = DistributedSampler(rows)
+    loader = DataLoader(rows, batch_size=4, sampler=sampler)
+    model = DDP(nn.Linear(5, 1))
+    critic = DDP(nn.Linear(1, 1))
+    judge = torch.optim.SGD(critic.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for number, (x, y) in enumerate(loader):
+            fake = model(x)
+            optimizer.zero_grad()
+            (-critic(fake).mean()).backward(retain_graph=True)
+            optimizer.step()
+            judge.zero_grad()
+            (critic(fake).mean() - critic(y).mean()).backward()
+            judge.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
