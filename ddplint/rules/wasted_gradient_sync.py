@@ -36,6 +36,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
         findings: dict[facts.Event, list[Finding]] = {}
         routes: dict[facts.Event, tuple[Site, ...]] = {}
         drifting = {(found.backward.site, found.wrapper) for found in program.unsynchronized}
+        drifting |= {(one.site, found.wrapper) for found in program.spent for one in (found.first, found.backward)}
         for backward in program.trace.of(facts.Backward):
             wrappers = program.wrappers_in(backward)
             if not wrappers or not program.on_many_ranks(backward, together=True):

@@ -17,11 +17,10 @@ class Heads(nn.Module):
         self.bend = nn.Tanh()
         self.body = nn.Linear(5, 3)
         self.mean = nn.Linear(3, 1)
-        self.spread = nn.Linear(3, 1)
 
     def forward(self, x):
-        h = self.bend(self.body(x))
-        mean, spread = self.mean(h), self.spread(h)
+        spread = self.bend(self.body(x))
+        mean = self.mean(spread)
         return mean, spread
 
 
@@ -31,7 +30,7 @@ def main():
     rows = dunes()
     sampler = DistributedSampler(rows)
     loader = DataLoader(rows, batch_size=4, sampler=sampler)
-    model = DDP(Heads(), find_unused_parameters=True)
+    model = DDP(Heads())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for epoch in range(2):
         sampler.set_epoch(epoch)
