@@ -1,8 +1,8 @@
 """How the verdicts of ``watch`` agree with the cases in testdata: ``python -m tests.harness.survey [CASE ...]``.
 
-Each case of the six families is run and judged. Ranks that torchrun would start are forked from this process, which has
-torch imported: a case then takes a second where a launch takes ten. Cases that start their own ranks are launched as
-they are.
+Each case of the rules' families is run and judged. Ranks that torchrun would start are forked from this process, which
+has torch imported: a case then takes a second where a launch takes ten. Cases that start their own ranks are launched
+as they are.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES = Path(__file__).parents[2] / "testdata" / "cases"
-FAMILIES = ("sampler", "epoch", "wrapper", "save", "device", "accum")
+FAMILIES = ("sampler", "epoch", "wrapper", "save", "device", "accum", "drift", "bypass")
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {
     "sampler-ok-config-chooses-order": "the sampler's class is named in a configuration, which only a run sees",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM = RULES
+SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS = RULES
 FOUND, CLEAN, IDLE, OPEN = State.FOUND, State.CLEAN, State.NOT_EXERCISED, State.CANNOT_JUDGE
 LOADER, SHUFFLER, WRAP, BACKWARD, STEP = "train.py:10", "train.py:9", "train.py:8", "train.py:21", "train.py:22"
 MAIN = "train.py:90"
@@ -68,13 +68,14 @@ class Run:
         usual = {"model": 0, "sync": True, "grad": True, "training": True, "sites": ["train.py:20", MAIN]}
         self.add(rank, "forward", rows=hashes, **{**usual, **fields})
 
-    def backward(self, rank: int, syncs: int = 1, site: str = BACKWARD, *, stepping: bool = False) -> None:
+    def backward(self, rank: int, syncs: int = 1, site: str = BACKWARD, **fields: Any) -> None:
         for _ in range(syncs):
             self.add(rank, "sync", model=0)
-        self.add(rank, "backward", stepping=stepping, sites=[site, MAIN])
+        self.add(rank, "backward", **{"reached": [0], "stepping": False, "sites": [site, MAIN], **fields})
 
-    def step(self, rank: int, digest: str | None = None) -> None:
-        self.add(rank, "step", optimizer=0, models=[0], digest={"0": digest} if digest else None, sites=[STEP, MAIN])
+    def step(self, rank: int, digest: str | None = None, gradients: str | None = None) -> None:
+        digests = {name: {"0": its} if its else None for name, its in (("digest", digest), ("gradients", gradients))}
+        self.add(rank, "step", optimizer=0, models=[0], sites=[STEP, MAIN], **digests)
 
     def train(
         self, rank: int, rows: list[Any], number: int = 0, loader: int = 0, size: int = 4, index: bool = True
@@ -698,3 +699,143 @@ def test_a_helper_s_caller_decides_unless_the_helper_holds_the_loop(tmp_path: Pa
                 run.add(rank, "backward", sites=[f"{script}:{line}" for line in stack])
             run.add(rank, "step", optimizer=0, models=[0], sites=[f"{script}:10", f"{script}:20"])
         assert run.verdict(ACCUM).site == f"{script}:{site}"
+
+
+# Averaging
+
+
+def stepped(
+    before: Callable[[Run, int], None], rule: str, gradients: tuple[str, str] = ("a", "b"), source: Source | None = None
+) -> Verdict:
+    """The verdict on two steps of two ranks with these gradients, before each of which ``before(run, rank)`` adds."""
+    run = Run()
+    for _ in range(2):
+        for rank in range(2):
+            before(run, rank)
+            run.step(rank, gradients=gradients[rank])
+    (only,) = (verdict for verdict in verdicts(observe(run.events), source) if verdict.rule == rule)
+    return only
+
+
+def silenced(run: Run, rank: int) -> None:
+    run.forward(rank)
+    run.backward(rank)
+    run.add(rank, "no_sync", model=0, taken=["train.py:18", MAIN], sites=["train.py:19", MAIN])
+    run.forward(rank, sync=False)
+    run.add(rank, "no_sync_end", model=0)
+    run.backward(rank, 0)
+
+
+def past_the_wrapper(run: Run, rank: int) -> None:
+    run.add(rank, "inner", model=0, sites=["train.py:17", MAIN])
+    run.backward(rank, 0)
+
+
+def test_a_step_behind_a_silent_micro_batch_is_found_where_no_sync_is_taken() -> None:
+    verdict = stepped(silenced, DRIFT)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:18", (0, 1))
+    assert (verdict.evidence["backward_at"], verdict.evidence["step_at"]) == (BACKWARD, STEP)
+    assert stepped(silenced, BYPASS).state is CLEAN
+
+
+def test_a_loop_with_unaveraged_steps_is_not_reported_for_its_reduces_too() -> None:
+    def reduced_but_for_the_last(run: Run, rank: int) -> None:
+        run.forward(rank)
+        run.backward(rank)
+        silenced(run, rank)
+
+    assert stepped(reduced_but_for_the_last, DRIFT).state is FOUND
+    assert stepped(reduced_but_for_the_last, ACCUM).state is OPEN
+    assert stepped(reduced_but_for_the_last, ACCUM, ("a", "a")).state is FOUND
+
+
+def test_gradients_that_are_equal_at_the_step_were_averaged_by_hand() -> None:
+    for rule, before in ((DRIFT, silenced), (BYPASS, past_the_wrapper)):
+        assert stepped(before, rule, ("a", "a")).state is CLEAN
+
+
+def test_averaged_gradients_may_be_clipped_by_each_rank() -> None:
+    def averaged(run: Run, rank: int) -> None:
+        run.forward(rank)
+        run.backward(rank)
+
+    assert stepped(averaged, DRIFT).state is CLEAN
+
+
+def test_a_second_backward_of_one_forward_is_found_there() -> None:
+    def twice(run: Run, rank: int) -> None:
+        run.forward(rank)
+        run.backward(rank)
+        run.backward(rank, 0, "train.py:23")
+
+    assert (stepped(twice, DRIFT).state, stepped(twice, DRIFT).site) == (FOUND, "train.py:23")
+
+
+def test_a_flag_that_is_set_after_the_forward_is_found_where_it_is_set(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "def learn(model, x, last):\n"
+        "    loss = model(x)\n"
+        "    model.require_backward_grad_sync = last\n"
+        "    loss.backward()\n"
+        "    model.epoch = 1\n"
+    )
+
+    def late(run: Run, rank: int) -> None:
+        run.forward(rank, sync=False, sites=[f"{script}:2", MAIN])
+        run.backward(rank, 0, f"{script}:4")
+
+    assert stepped(late, DRIFT, source=Source()).site == f"{script}:3"
+
+
+def test_a_forward_that_was_to_average_is_left_to_what_kept_it_from_it() -> None:
+    def lost(run: Run, rank: int) -> None:
+        run.forward(rank)
+        run.backward(rank, 0)
+
+    assert stepped(lost, DRIFT).state is CLEAN
+
+
+def test_a_loss_past_the_wrapper_is_found_at_the_call_of_the_model_inside() -> None:
+    verdict = stepped(past_the_wrapper, BYPASS)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:17", (0, 1))
+    assert stepped(past_the_wrapper, DRIFT).state is CLEAN
+
+    def beside_a_forward(run: Run, rank: int) -> None:
+        run.forward(rank)
+        run.add(rank, "inner", model=0, sites=["train.py:17", MAIN])
+        run.backward(rank)
+
+    assert stepped(beside_a_forward, BYPASS).state is CLEAN
+
+
+def test_a_loss_of_a_method_of_the_model_inside_is_found_where_the_text_shows_it(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nimport torch.distributed as dist\nfrom torch import nn\n"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "class Net(nn.Linear):\n"
+        "    def cost(self, x):\n"
+        "        return self(x).square().mean()\n"
+        "dist.init_process_group('gloo')\n"
+        "model = DistributedDataParallel(Net(4, 1))\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for _ in range(3):\n"
+        "    loss = model.module.cost(torch.rand(4, 4))\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+    )
+
+    def by_a_method(run: Run, rank: int) -> None:
+        run.backward(rank, 0, f"{script}:13", sites=[f"{script}:13"])
+
+    assert stepped(by_a_method, BYPASS, source=Source(str(script))).site == f"{script}:12"
+    assert stepped(by_a_method, BYPASS, source=Source()).site == f"{script}:13"
+
+
+def test_what_nobody_steps_on_need_not_be_averaged() -> None:
+    run = Run()
+    for rank in range(2):
+        past_the_wrapper(run, rank)
+        run.add(rank, "step", optimizer=1, models=[1], gradients={"1": str(rank)}, sites=[STEP, MAIN])
+    assert run.verdict(BYPASS).state is IDLE

@@ -438,6 +438,8 @@ def test_forwards_and_backwards_are_told_with_their_sync(training: Observed) -> 
     assert all(len(event["rows"]) == 8 for event in training.of("forward", model=model))
     backwards = Counter(event["sites"][0] for event in training.of("backward"))
     assert [backwards[training.at(mark)] for mark in ("quiet-backward", "loud-backward", "inner")] == [1, 1, 1]
+    assert training.made("backward", "inner")["reached"] == [model]
+    assert len(training.of("backward_begun")) == len(training.of("backward"))
     stepping = {event["sites"][0] for event in training.of("backward") if event["stepping"]}
     assert stepping == {training.at("in-a-step")}
 

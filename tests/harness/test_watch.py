@@ -89,7 +89,7 @@ def test_each_rule_is_found_on_its_line_and_confirms_the_linter(script: Path) ->
     content = json.loads((script.parent / "report.json").read_text(encoding="utf-8"))
     expected = {("train.py", line_of(text, ALL_WRONG), rule) for rule, text in SITES.items()}
     assert found(content) == expected
-    assert all(one["ranks"] == [0, 1] for one in content["verdicts"])
+    assert all(one["ranks"] == [0, 1] for one in content["verdicts"] if one["state"] == "found")
     fates = {one["rule"]: one["fate"] for one in content["lint"]}
     assert fates.pop("ddp-wrap-before-move") in ("confirmed", "not reported by the linter")
     assert set(fates.values()) == {"confirmed"}, content["lint"]

@@ -40,13 +40,16 @@ first stepping), so that the same object has the same number on every rank that 
                 ``rows`` (hashes of the rows of the first tensor), ``sites``
 ``inner``       the wrapped module's forward ran with gradients on, outside the wrapper's: ``model``, ``sites``
 ``backward``    a backward of a loss ended: ``held`` (the wrappers whose ``require_backward_grad_sync`` is off),
-                ``stepping`` (whether an optimizer's step ran it, in a closure), ``sites``
+                ``reached`` (the wrappers of which a parameter's gradient has changed; None if not known),
+                ``stepping`` (whether an optimizer's step ran it, in a closure), ``sites``; ``backward_begun``:
+                ``sites``
 ``sync``        the gradients of a wrapper were reduced, once for all buckets: ``model``
 ``no_sync``     entered: ``model``, ``taken`` (like ``sites``: where the method was taken from the wrapper, which is
                 elsewhere when the bound method is stored; in a context manager of the program's, where that one is
                 entered), ``sites`` (of entering); ``no_sync_end``: ``model``
 ``step``        an optimizer stepped: ``optimizer``, ``models`` (whose parameters it holds), ``digest`` (of each such
-                model's parameters, a dict; None if not taken), ``sites``
+                model's parameters, a dict; None if not taken), ``gradients`` (the same of their gradients),
+                ``sites``
 ``state``       ``state_dict`` of a wrapper was asked for by the program: ``model``, ``state`` (a number), ``sites``
 ``names``       the program itself went over a wrapper's named parameters, buffers or modules: ``model``, ``sites``
 ``save``        an object is about to be written: ``via`` (``torch.save``, ...), ``path`` (None if it is no file),

@@ -74,7 +74,15 @@ def _places(verdict: Verdict) -> set[str]:
 
 def _reported(files: list[str]) -> list[tuple[str, str, str]]:
     """The linter's messages on ``files`` for the rules that are judged: rule, ``FILE:LINE``, text."""
-    command = [sys.executable, "-m", "ddplint", "--output-format=json2", "--exit-zero", *files]
+    command = [
+        sys.executable,
+        "-m",
+        "ddplint",
+        "--output-format=json2",
+        "--exit-zero",
+        f"--enable={','.join(RULES)}",
+        *files,
+    ]
     process = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     try:
         messages = json.loads(process.stdout)["messages"] if process.stdout.strip() else []

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddplint.analysis import Analysis
+from ddplint.rules import bypassed_wrapper
 from ddplint.rules.wrapper_state_dict import read_again
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -26,9 +27,10 @@ class _Setting:
 
     ``tests`` are the texts of the tests that decide whether it is reached, ``arms`` the ``if`` statements that it
     stands in, each by its line and the arm, ``is_told`` whether the innermost asks for a parameter alone, ``block`` the
-    line of the innermost ``with`` statement.
+    line of the innermost ``with`` statement, ``scope`` that of the function, 0 in the module.
     """
 
+    scope: int = 0
     parameters: frozenset[str] = frozenset()
     in_loop: bool = False
     is_told: bool = False
@@ -60,6 +62,39 @@ class Source:
         except Exception:  # noqa: BLE001  # what the linter cannot follow shows nothing
             return frozenset()
 
+    def call_past_wrapper(self, stack: Sequence[str]) -> tuple[str, ...]:
+        """The call of a wrapped model past its wrapper that the text shows in a function of ``stack``, and its callers.
+
+        It is empty where the text shows none or several.
+        """
+        for at, site in enumerate(stack):
+            scope = _setting(site).scope
+            calls = [
+                call for call in self._past_wrapper if _file(call) == _file(site) and _setting(call).scope == scope
+            ]
+            if calls:
+                return (calls[0], *stack[at + 1 :]) if len(calls) == 1 else ()
+        return ()
+
+    @cached_property
+    def _past_wrapper(self) -> tuple[str, ...]:
+        if self._script is None:
+            return ()
+        try:
+            programs = Analysis().programs(os.path.abspath(self._script))
+            found = {f"{one.path}:{one.span.line}" for one in bypassed_wrapper.check(programs)}
+            return tuple(sorted(found))
+        except Exception:  # noqa: BLE001  # what the linter cannot follow shows nothing
+            return ()
+
+    def assigned_before(self, site: str, attribute: str) -> str | None:
+        """The last assignment to ``attribute`` of anything above the line in its own function; else the first below."""
+        file, _, line = site.rpartition(":")
+        scope = _setting(site).scope
+        lines = [at for at, name in _assignments(file) if name == attribute and _settings(file)[at].scope == scope]
+        above = [at for at in lines if at <= int(line)]
+        return f"{file}:{above[-1] if above else lines[0]}" if lines else None
+
     def is_in_loop(self, site: str) -> bool:
         """Whether the line of a ``FILE:LINE`` stands in a loop of its own function, or of the module."""
         return _setting(site).in_loop
@@ -85,17 +120,39 @@ class Source:
         return any(arms.get(line, arm) != arm for line, arm in _setting(other).arms)
 
 
+def _file(site: str) -> str:
+    return site.rpartition(":")[0]
+
+
 def _setting(site: str) -> _Setting:
     file, _, line = site.rpartition(":")
     return _settings(file).get(int(line), _Setting()) if line.isdecimal() else _Setting()
 
 
 @cache
+def _tree(file: str) -> ast.Module | None:
+    try:
+        return ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+@cache
+def _assignments(file: str) -> list[tuple[int, str]]:
+    """The lines of ``file`` on which an attribute is assigned to, in order, with its name."""
+    tree = _tree(file)
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign):
+            found += [(node.lineno, target.attr) for target in node.targets if isinstance(target, ast.Attribute)]
+    return sorted(found)
+
+
+@cache
 def _settings(file: str) -> dict[int, _Setting]:
     """How each line of ``file`` on which a statement or expression begins stands."""
-    try:
-        tree = ast.parse(Path(file).read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    tree = _tree(file)
+    if tree is None:
         return {}
     found: dict[int, _Setting] = {}
     stack: list[tuple[ast.AST, _Setting]] = [(tree, _Setting())]
@@ -111,7 +168,7 @@ def _below(node: ast.AST, setting: _Setting) -> Iterator[tuple[ast.AST, _Setting
     """What ``node``, which stands as ``setting``, consists of, each with how it stands."""
     if isinstance(node, _FUNCTIONS):
         named = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        setting = _Setting(frozenset(argument.arg for argument in named))
+        setting = _Setting(node.lineno, frozenset(argument.arg for argument in named))
     for name, value in ast.iter_fields(node):
         inner = setting
         if isinstance(node, _LOOPS) and name == "body":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddplint.harness.watch.judges import accum, device, epoch, sampler, save, wrapper
+from ddplint.harness.watch.judges import accum, bypass, device, drift, epoch, sampler, save, wrapper
 from ddplint.harness.watch.observed import Run, observe
 from ddplint.harness.watch.source import Source
 from ddplint.harness.watch.verdict import State, Verdict
@@ -16,6 +16,8 @@ _JUDGES = {
     save.RULE: (save.judge, {"states", "files"}),
     device.RULE: (device.judge, {*_REDUCTIONS, "Module"}),
     accum.RULE: (accum.judge, _REDUCTIONS),
+    drift.RULE: (drift.judge, _REDUCTIONS),
+    bypass.RULE: (bypass.judge, _REDUCTIONS),
 }
 """Each rule's judge, and the parts of the probe that it depends on, by their first names."""
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ddplint.harness.watch.averaging import unaveraged
 from ddplint.harness.watch.observed import place_of, shared_start, sites
 from ddplint.harness.watch.verdict import State, Verdict, summed_up
 from ddplint.harness.watch.windows import Window, windows
@@ -18,12 +19,20 @@ RULE = "ddp-wasted-gradient-sync"
 
 
 def judge(run: Run, source: Source) -> list[Verdict]:
-    """The backwards that reduced a wrapper's gradients several times for one optimizer step."""
+    """The backwards that reduced a wrapper's gradients several times for one optimizer step.
+
+    A loop that steps on gradients that were not averaged has another mistake, which is told alone.
+    """
+    unsynchronized = {place for place, steps in unaveraged(run).items() if not all(step.bypasses for step in steps)}
     parts = [
         _judge_model(rank, [*map(_before_step, windows(rank, model))], source)
         for rank in run.ranks
         for model in rank.made("wrap")
+        if rank.place("wrap", model) not in unsynchronized
     ]
+    if not parts and unsynchronized:
+        text = "the steps used gradients that were not averaged: that is to be mended first"
+        return [Verdict(RULE, State.CANNOT_JUDGE, text)]
     return summed_up(RULE, parts, "no optimizer step was seen that holds a wrapped model")
 
 

@@ -45,6 +45,14 @@ def digest(parameters: Iterable[Any]) -> str:
     return state.hexdigest()
 
 
+def digest_of_gradients(parameters: Iterable[Any]) -> str:
+    """As ``digest``, of the gradients; a parameter that has none counts too."""
+    gradients = [parameter.grad for parameter in parameters]
+    present = [gradient for gradient in gradients if gradient is not None]
+    which = "".join("01"[gradient is not None] for gradient in gradients)
+    return f"{digest(item.to_dense() if item.is_sparse else item for item in present)} {_hash(which.encode())}"
+
+
 def _tensors(batch: object) -> list[Any]:
     """The tensors in ``batch`` that have a first dimension."""
     return [item for item in islice(_leaves(batch, 0), _LEAVES) if _is_tensor(item) and item.dim() > 0]

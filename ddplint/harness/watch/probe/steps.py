@@ -33,16 +33,44 @@ def observe(torch: ModuleType) -> None:
 
 
 def _backward(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    before = _backward_begun()
     result = original(*arguments, **keywords)
-    _backward_ended()
+    _backward_ended(before)
     return result
 
 
+_Gradients = dict[int, list[tuple[int, int] | None]]
+"""By the wrapper's number, for each parameter, its gradient and how often that was changed."""
+
+
 @quiet
-def _backward_ended() -> None:
+def _backward_begun() -> _Gradients:
+    writing.emit("backward_begun", sites=sites.here())
+    return _gradients()
+
+
+@quiet
+def _backward_ended(before: _Gradients | None) -> None:
     held = [wrapped.number for wrapped in wrapper.all_wrapped() if not wrapped.wrapper.require_backward_grad_sync]
     current = _frames(sys._getframe(1))  # noqa: SLF001
-    writing.emit("backward", held=held, stepping=any(its in current for _, its in _running()), sites=sites.here())
+    after = _gradients()
+    writing.emit(
+        "backward",
+        held=held,
+        reached=None if before is None else [number for number, its in after.items() if its != before.get(number)],
+        stepping=any(its in current for _, its in _running()),
+        sites=sites.here(),
+    )
+
+
+def _gradients() -> _Gradients:
+    return {
+        wrapped.number: [
+            None if parameter.grad is None else (id(parameter.grad), parameter.grad._version)  # noqa: SLF001
+            for parameter in wrapped.parameters
+        ]
+        for wrapped in wrapper.all_wrapped()
+    }
 
 
 def _before_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
@@ -101,12 +129,15 @@ def _stepped(optimizer: Any) -> None:
     count = _steps[number] = _steps.get(number, -1) + 1
     own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     models = [wrapped for wrapped in wrapper.all_wrapped() if any(id(item) in own for item in wrapped.parameters)]
-    digests = {str(wrapped.number): hashing.digest(wrapped.parameters) for wrapped in models if _is_due(count)}
+    due = models if _is_due(count) else []
+    digests = {str(wrapped.number): hashing.digest(wrapped.parameters) for wrapped in due}
+    gradients = {str(wrapped.number): hashing.digest_of_gradients(wrapped.parameters) for wrapped in due}
     writing.emit(
         "step",
         optimizer=number,
         models=[wrapped.number for wrapped in models],
         digest=digests or None,
+        gradients=gradients or None,
         sites=sites.here(),
     )
 

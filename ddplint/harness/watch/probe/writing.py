@@ -14,7 +14,19 @@ from typing import Any
 from ddplint.harness import guard
 
 _LIMIT = 32 * 1024 * 1024  # bytes a process writes
-_FREQUENT = {"batch", "forward", "inner", "sync", "backward", "step", "open", "no_sync", "no_sync_end", "names"}
+_FREQUENT = {
+    "batch",
+    "forward",
+    "inner",
+    "sync",
+    "backward_begun",
+    "backward",
+    "step",
+    "open",
+    "no_sync",
+    "no_sync_end",
+    "names",
+}
 
 
 class _Process:
