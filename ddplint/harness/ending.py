@@ -15,6 +15,8 @@ from typing import Any
 _LINE = 300  # characters of an error that goes over several lines
 # What a rank says when another one has failed: an effect, never the cause.
 _ECHO = re.compile(r"Connection (closed|reset|refused)|Broken pipe|DistNetworkError|SignalException|recvValue failed")
+# What a rank says in a collective that does not meet the one of the others.
+_OF_PEERS = re.compile(r"gloo|NCCL|preamble|[Tt]imed? ?out|Connection|Broken pipe|recvValue")
 # What a launcher says of a rank that failed, and the rank itself has said better.
 _OF_THE_AGENT = ("ChildFailedError", "SignalException", "ProcessRaisedException")
 # What ``mp.spawn`` raises where a process was ended by a signal or left with a status of its own.
@@ -39,6 +41,11 @@ class Ended:
     trace: str = ""
     stacks: tuple[str, ...] = ()
     exit_trouble: str | None = None
+
+
+def is_of_peers(text: str) -> bool:
+    """Whether an error, by its type and ``text``, tells of other ranks that did not come or are gone."""
+    return _OF_PEERS.search(text) is not None
 
 
 def ranks_at_end(folder: Path) -> int:

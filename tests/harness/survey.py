@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import json
 import os
+import random
 import re
 import runpy
 import shutil
@@ -27,6 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ddplint.harness import guard, launch, ranks
 from ddplint.harness.watch import events, judges, watch
 from ddplint.harness.watch.source import Source
@@ -41,7 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES = Path(__file__).parents[2] / "testdata" / "cases"
-FAMILIES = ("sampler", "epoch", "wrapper", "save", "device", "accum", "drift", "bypass")
+FAMILIES = ("sampler", "epoch", "wrapper", "save", "device", "accum", "drift", "bypass", "collective", "exit", "split")
+HANGING = ("collective-bad-", "exit-bad-")  # they say that they cannot be run, for they may wait for ever
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {
     "sampler-ok-config-chooses-order": "the sampler's class is named in a configuration, which only a run sees",
@@ -51,6 +55,7 @@ EXPLAINED = {
 """Disagreements that stay, and why."""
 SAME_ROWS = "Each rank's model is given the same rows"
 LIMIT = 60.0  # seconds for a forked case
+HANGS = 20.0  # seconds for one that may wait for ever
 NPROC = 2
 ON_CUDA = ("device-", "save-ok-example-style-condition")  # what only shows, or is only right, where there are GPUs
 MORE_RANKS = {"save-bad-folder-of-the-others": 3}  # what ranks 1 and 2 share
@@ -102,6 +107,8 @@ def survey(case: Path, *, forked: bool, fake_cuda: bool, verbose: bool) -> Outco
     """Run and judge the case in the folder ``case``."""
     fake_cuda = fake_cuda or case.name.startswith(ON_CUDA)
     about = tomllib.loads((case / "case.toml").read_text(encoding="utf-8"))
+    if case.name.startswith(HANGING):
+        about["run"] = "torchrun"
     if about["run"] == "none":
         return Outcome(case.name, reason="the case says that it cannot be run")
     if about["run"] == "python" and forked:
@@ -200,13 +207,14 @@ def run_launched(copy: Path, about: dict[str, Any], *, fake_cuda: bool) -> tuple
 def run_forked(copy: Path, about: dict[str, Any], *, fake_cuda: bool, verbose: bool) -> tuple[str, list[events.Event]]:
     """Run a case on ranks forked from this process, as torchrun would start them."""
     nproc = MORE_RANKS.get(copy.name, NPROC)
+    limit = HANGS if copy.name.startswith(HANGING) else LIMIT
     with scratch() as top:
         seen, notes = Path(top, "events"), Path(top, "notes")
         seen.mkdir()
         notes.mkdir()
         environment = {
             guard.FOLDER: str(notes),
-            guard.DEADLINE: str(time.monotonic() + LIMIT),
+            guard.DEADLINE: str(time.monotonic() + limit),
             events.EVENTS: str(seen),
             **({events.FAKE_CUDA: "1"} if fake_cuda else {}),
             "WORLD_SIZE": str(nproc),
@@ -225,7 +233,7 @@ def run_forked(copy: Path, about: dict[str, Any], *, fake_cuda: bool, verbose: b
                 if pid == 0:
                     be_rank(copy, about, {**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}, top)
                 running[pid] = rank
-            error = wait(running, time.monotonic() + LIMIT)
+            error = wait(running, time.monotonic() + limit)
         finally:
             for pid in running:
                 with contextlib.suppress(ProcessLookupError):
@@ -239,7 +247,7 @@ def run_forked(copy: Path, about: dict[str, Any], *, fake_cuda: bool, verbose: b
         if verbose:
             for output in sorted(Path(top).glob("output-*")):
                 print(f"    {output.name}: {output.read_text(errors='replace')[-1500:]}")
-        return error, events.read(seen)
+        return error, [*events.read(seen), *([events.time_up()] if error == "timed out" else [])]
 
 
 def be_rank(copy: Path, about: dict[str, Any], environment: dict[str, str], top: str) -> None:
@@ -255,6 +263,9 @@ def be_rank(copy: Path, about: dict[str, Any], environment: dict[str, str], top:
         import torch
 
         torch.set_num_threads(1)
+        torch.seed()  # as in a process of its own
+        random.seed()
+        np.random.seed()
         guard.arm()
         from ddplint.harness.watch import probe
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +15,8 @@ from ddplint.harness.watch.verdict import State, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
-SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS = RULES
+SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS, COLLECTIVE, SPLIT, EXIT = RULES
 FOUND, CLEAN, IDLE, OPEN = State.FOUND, State.CLEAN, State.NOT_EXERCISED, State.CANNOT_JUDGE
 LOADER, SHUFFLER, WRAP, BACKWARD, STEP = "train.py:10", "train.py:9", "train.py:8", "train.py:21", "train.py:22"
 MAIN = "train.py:90"
@@ -33,7 +33,7 @@ class Run:
             self.add(rank, "start", missing=[], fake_cuda=False)
             self.add(rank, "init", world=world, backend="gloo")
             if wraps:
-                self.add(rank, "wrap", model=0, sites=[WRAP, MAIN])
+                self.add(rank, "wrap", model=0, members=list(range(world)), sites=[WRAP, MAIN])
 
     def add(self, rank: int | None, kind: str, **fields: Any) -> None:
         common = {"ev": kind, "t": next(self._clock), "rank": rank, "pid": 100 + (-1 if rank is None else rank)}
@@ -89,11 +89,26 @@ class Run:
             self.step(rank)
         self.add(rank, "pass_end", loader=loader, number=number)
 
-    def judged(self, rule: str) -> list[Verdict]:
-        return [verdict for verdict in verdicts(observe(self.events)) if verdict.rule == rule]
+    def meet(self, rank: int, *stack: str, op: str = "all_reduce", ends: bool = True, **fields: Any) -> None:
+        """A collective of the program's own, which it comes back from where it ``ends``."""
+        members = list(range(self.world))
+        self.add(rank, "collective", **{"op": op, "members": members, "sites": list(stack), **fields})
+        if ends:
+            self.add(rank, "collective_end", op=op)
 
-    def verdict(self, rule: str) -> Verdict:
-        (only,) = self.judged(rule)
+    def end(self, *ranks: int) -> None:
+        for rank in ranks:
+            self.add(rank, "exit")
+
+    def time_up(self) -> None:
+        self.add(None, "time_up")
+        self.events[-1]["t"] += 100
+
+    def judged(self, rule: str, source: Source | None = None) -> list[Verdict]:
+        return [verdict for verdict in verdicts(observe(self.events), source) if verdict.rule == rule]
+
+    def verdict(self, rule: str, source: Source | None = None) -> Verdict:
+        (only,) = self.judged(rule, source)
         return only
 
 
@@ -839,3 +854,212 @@ def test_what_nobody_steps_on_need_not_be_averaged() -> None:
         past_the_wrapper(run, rank)
         run.add(rank, "step", optimizer=1, models=[1], gradients={"1": str(rank)}, sites=[STEP, MAIN])
     assert run.verdict(BYPASS).state is IDLE
+
+
+# Collectives
+
+
+GUARDED = """\
+def train(rank):
+    for epoch in range(9):
+        for batch in loader:
+            loss.backward()
+        if rank == 0:
+            dist.all_reduce(total)
+        if epoch > 2:
+            break
+    dist.barrier()
+
+
+def only_first(function):
+    def run(*args, **kwargs):
+        if rank == 0:
+            return function(*args, **kwargs)
+    return run
+
+
+def report():
+    dist.all_reduce(total)
+
+
+if __name__ == "__main__":
+    train()
+    report()
+"""
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> str:
+    script = tmp_path / "train.py"
+    script.write_text(GUARDED)
+    return str(script)
+
+
+def trained(run: Run, script: str, *ranks: int, ends: bool = True) -> None:
+    """A backward of these ranks in the loop of ``GUARDED``, which they come back from where it ``ends``."""
+    for rank in ranks:
+        run.add(rank, "backward_begun", sites=[f"{script}:4", f"{script}:24"])
+        if ends:
+            run.backward(rank, sites=[f"{script}:4", f"{script}:24"])
+
+
+def test_a_collective_of_one_rank_that_others_wait_without_is_found_there(guarded: str) -> None:
+    run = Run()
+    trained(run, guarded, 0, 1)
+    run.meet(0, f"{guarded}:6", f"{guarded}:24", ends=False)
+    trained(run, guarded, 1, ends=False)
+    assert run.verdict(COLLECTIVE).state is OPEN
+    run.time_up()
+    verdict = run.verdict(COLLECTIVE)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, f"{guarded}:6", (0,))
+    assert "rank 1 waited in a backward" in verdict.message
+    assert run.verdict(EXIT).state is OPEN
+
+
+def test_a_collective_that_a_decorator_keeps_from_a_rank_is_found_below_it(guarded: str) -> None:
+    run = Run()
+    run.meet(0, f"{guarded}:20", f"{guarded}:15", f"{guarded}:25", ends=False)
+    run.end(1)
+    run.add(0, "crash", type="RuntimeError", text="[gloo] Connection closed by peer", trace="", sites=[])
+    run.end(0)
+    assert (run.verdict(COLLECTIVE).state, run.verdict(COLLECTIVE).site) == (FOUND, f"{guarded}:20")
+
+
+def test_a_rank_that_failed_of_itself_leaves_open_what_it_did_not_come_to(guarded: str) -> None:
+    run = Run()
+    run.meet(0, f"{guarded}:20", f"{guarded}:25", ends=False)
+    run.add(1, "crash", type="ValueError", text="no such tide", trace="", sites=[])
+    run.time_up()
+    assert run.verdict(COLLECTIVE).state is OPEN
+
+
+def test_equal_collectives_in_two_arms_and_those_of_other_groups_are_clean() -> None:
+    run = Run()
+    for rank in range(2):
+        run.meet(rank, f"train.py:{30 + rank}", MAIN)
+        run.meet(rank, "train.py:40", MAIN, op="barrier")
+    run.meet(0, "train.py:50", MAIN, members=[0])
+    run.end(0, 1)
+    assert run.verdict(COLLECTIVE).state is CLEAN
+    assert Run().verdict(COLLECTIVE).state is IDLE
+
+
+def test_a_collective_that_met_another_one_is_found_though_the_run_ended() -> None:
+    run = Run()
+    run.meet(0, "train.py:30", MAIN, op="broadcast")
+    for rank in range(2):
+        run.meet(rank, "train.py:40", MAIN, op="broadcast")
+    run.end(0, 1)
+    assert (run.verdict(COLLECTIVE).state, run.verdict(COLLECTIVE).site) == (FOUND, "train.py:30")
+
+
+def test_a_forward_that_sends_buffers_is_met_by_a_later_forward_that_trains() -> None:
+    for later, state in (([], FOUND), ([0, 1], OPEN)):
+        run = Run()
+        run.forward(0, grad=False, broadcast=True, sites=["train.py:31", MAIN])
+        for rank in later:
+            run.forward(rank, broadcast=True)
+        run.meet(0, "train.py:40", MAIN, op="barrier", ends=False)
+        run.meet(1, "train.py:40", MAIN, op="barrier", ends=False)
+        run.time_up()
+        assert run.judged(COLLECTIVE)[0].state is state
+
+
+# Leaving
+
+
+def test_a_rank_that_leaves_the_loop_of_the_others_is_found_at_its_statement(guarded: str) -> None:
+    run = Run()
+    trained(run, guarded, 0, 1)
+    run.meet(0, f"{guarded}:9", f"{guarded}:24", op="barrier", ends=False)
+    trained(run, guarded, 1, ends=False)
+    run.time_up()
+    verdict = run.verdict(EXIT)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, f"{guarded}:8", (0,))
+    assert verdict.evidence["backwards"] == {"0": 1, "1": 2}
+    assert run.verdict(COLLECTIVE).state is OPEN
+
+
+def test_a_pass_that_a_rank_gives_up_is_found_where_its_loop_is_left(guarded: str) -> None:
+    script = f"{guarded}.py"
+    Path(script).write_text(
+        "for x in loader:\n    loss.backward()\n    if loss > 1:\n        break\nif done:\n    exit()\n"
+    )
+    run = Run()
+    for rank, batches in enumerate((1, 2)):
+        run.loader(rank)
+        for batch in range(batches):
+            run.batch(rank, [rank, batch])
+            run.add(rank, "backward_begun", sites=[f"{script}:2"])
+            if rank == 0 or batch == 0:
+                run.backward(rank, sites=[f"{script}:2"])
+    run.add(0, "pass_left", loader=0, number=0, sites=[f"{script}:4"])
+    run.end(0)
+    run.time_up()
+    assert (run.verdict(EXIT).state, run.verdict(EXIT).site) == (FOUND, f"{script}:4")
+
+
+def test_a_batch_that_a_rank_passes_by_is_found_at_the_statement_that_does_so(guarded: str) -> None:
+    script = f"{guarded}.py"
+    text = "for x in loader:\n    loss = model(x)\n    if loss > 1:\n        {}\n    loss.backward()\n"
+    for statement, state in (("continue", FOUND), ("log(loss)", OPEN)):
+        script = script.replace(".py", "_.py")
+        Path(script).write_text(text.format(statement))
+        run = Run()
+        for rank in range(2):
+            for batch in range(2):
+                run.batch(rank, [rank, batch])
+                run.forward(rank)
+                if rank == 1 or batch == 1:
+                    run.add(rank, "backward_begun", sites=[f"{script}:5"])
+                if (batch == 1 and rank == 0) or (batch == 0 and rank == 1):
+                    run.backward(rank, sites=[f"{script}:5"])
+        run.end(0)
+        run.time_up()
+        verdict = run.verdict(EXIT)
+        assert (verdict.state, verdict.site) == (state, f"{script}:{4 if state is FOUND else 5}")
+
+
+def test_ranks_that_all_come_to_their_end_left_alike() -> None:
+    run = Run()
+    for rank in range(2):
+        run.add(rank, "backward_begun", sites=[BACKWARD])
+        run.backward(rank)
+    run.end(0, 1)
+    assert run.verdict(EXIT).state is CLEAN
+
+
+# Splits
+
+
+def split(
+    rows: Callable[[int], list[int]], seeds: tuple[int, int] = (0, 0), drawn: tuple[str, str] = ("a", "a")
+) -> Run:
+    """Two ranks that draw a split and share it out by samplers of these seeds, and then read these rows."""
+    run = Run()
+    for rank in range(2):
+        run.add(rank, "draw", op="random_split", size=64, drawn="b", sites=["data.py:5", "train.py:6", MAIN])
+        run.add(rank, "draw", op="random_split", size=64, drawn=drawn[rank], sites=["data.py:5", "train.py:7", MAIN])
+        run.shared_loader(rank)
+        run.events[-2]["seed"] = seeds[rank]
+        run.train(rank, rows(rank))
+    return run
+
+
+def test_a_split_that_ranks_draw_otherwise_is_found_at_the_call_that_does_so() -> None:
+    run = split(lambda rank: list(range(16 * rank, 32 + 16 * rank)), drawn=("a", "c"))
+    verdict = run.verdict(SPLIT)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:7", (0, 1))
+    assert verdict.evidence["shared"] == 16
+    assert run.verdict(SAMPLER).state is OPEN
+
+
+def test_seeds_that_differ_are_found_at_the_sampler() -> None:
+    run = split(lambda rank: list(range(16 * rank, 32 + 16 * rank)), seeds=(0, 1))
+    assert (run.verdict(SPLIT).state, run.verdict(SPLIT).site) == (FOUND, SHUFFLER)
+
+
+def test_shares_that_do_not_overlap_are_clean_whatever_was_drawn() -> None:
+    run = split(lambda rank: list(range(rank, 64, 2)), seeds=(0, 1), drawn=("a", "c"))
+    assert run.verdict(SPLIT).state is CLEAN
+    assert run.verdict(SAMPLER).state is CLEAN

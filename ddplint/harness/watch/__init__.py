@@ -95,7 +95,7 @@ def watch(program: launch.Program, *, fake_cuda: bool = False) -> tuple[Ended, l
         )
         sys.stderr.flush()
         ended = launch.run(observed, notes, stdout=sys.stderr.buffer)
-        return ended, events.read(seen)
+        return ended, [*events.read(seen), *([events.time_up()] if ended.timed_out else [])]
 
 
 def _check(options: argparse.Namespace) -> None:

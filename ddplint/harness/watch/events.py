@@ -19,13 +19,16 @@ first stepping), so that the same object has the same number on every rank that 
                 torch did not allow
 ``init``        ``asked`` (backend), ``backend`` (used), ``world``, ``sites``
 ``loader``      a ``DataLoader`` was made: ``loader``, ``cls``, ``sampler`` (number or None), ``sampler_cls``,
-                ``dataset_cls``, ``length`` (of the data set or None), ``batch_size``, ``workers``, ``iterable``,
-                ``sites``
+                ``dataset_cls``, ``length`` (of the data set or None), ``part_of`` (where that is a ``Subset``, the
+                length of the whole or None), ``batch_size``, ``workers``, ``iterable``, ``sites``
 ``sampler``     a sampler was made: ``sampler``, ``cls``, ``distributed`` (derives from ``DistributedSampler``),
-                ``shuffle``, ``replicas``, ``sampler_rank``, ``sites``
+                ``shuffle``, ``replicas``, ``sampler_rank``, ``seed``, ``sites``
+``draw``        the program itself drew an order: ``op`` (``torch.randperm``, ``random.shuffle``, ...), ``size`` (how
+                much there was to order, or None), ``drawn`` (a hash of the order, or of the generator's state before
+                it), ``sites``; the first few of each place
 ``set_epoch``   ``sampler``, ``epoch``, ``sites``
 ``wrap``        a wrapper was made: ``model``, ``cls``, ``parameters`` (count), ``devices``, ``dtypes``,
-                ``device_ids``, ``sites``
+                ``device_ids``, ``members`` (the ranks of its group), ``sites``
 ``move``        ``Module.to/cuda/cpu/float/half/double/...`` on a module that shares parameters with a wrapper:
                 ``model``, ``reset`` (how many parameters lost their gradient accumulator), ``before``, ``after``
                 (lists of ``DEVICE/DTYPE``), ``sites``; one that was found by looking, after ``parameter.data = ...``,
@@ -36,8 +39,11 @@ first stepping), so that the same object has the same number on every rank that 
                 its first tensor, which a ``forward`` may have too), ``grad`` (whether gradients were on); of a batch
                 of more than 1024 rows, the first 1024
 ``pass_end``    ``loader``, ``number``
+``pass_left``   an iteration over a loader was given up before its end: ``loader``, ``number``, ``sites`` (the first is
+                the line that left the loop, where a loop was left)
 ``forward``     a wrapper's forward: ``model``, ``sync`` (``require_backward_grad_sync``), ``grad``, ``training``,
-                ``rows`` (hashes of the rows of the first tensor), ``sites``
+                ``broadcast`` (whether it first sends the buffers of one rank to all), ``rows`` (hashes of the rows of
+                the first tensor), ``sites``
 ``inner``       the wrapped module's forward ran with gradients on, outside the wrapper's: ``model``, ``sites``
 ``backward``    a backward of a loss ended: ``held`` (the wrappers whose ``require_backward_grad_sync`` is off),
                 ``reached`` (the wrappers of which a parameter's gradient has changed; None if not known),
@@ -61,18 +67,23 @@ first stepping), so that the same object has the same number on every rank that 
 ``rename``      ``path``, ``source``, ``through``, ``sites``;  ``remove``: ``path``, ``through``, ``sites``
 ``load``        ``path``, ``sites``;  ``load_state``: ``model`` (a wrapper, or None for a plain module), ``strict``,
                 ``missing``, ``unexpected`` (counts), ``sites``
+``collective``  the program itself calls one, and ``collective_end``: it returned: ``op`` (the function's name);
+                ``members`` (the ranks of its group), ``sites``; ``group_end``: the default group is about to be
+                destroyed: ``sites``
 ``hook``        the program registered a communication hook of its own: ``model``, ``sites``
 ``fault``       the probe itself failed: ``where`` (``MODULE.FUNCTION`` of the probe), ``text``; once for each place
 ``limit``       so much was written that from here on there is no ``batch``, ``forward``, ``inner``, ``sync``,
-                ``backward``, ``step``, ``open`` and ``no_sync`` of this process
+                ``backward``, ``step``, ``open``, ``collective`` and ``no_sync`` of this process
 ``crash``       ``type``, ``text``, ``trace``, ``sites``
 ``exit``        the process came to its end; without it, it was killed or left by ``os._exit``
+``time_up``     written by the launcher, without ``rank``: the program was ended because its time was up
 ==============  ======================================================================================================
 """
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +94,11 @@ EVENTS = "DDPLINT_RUN_EVENTS"  # the folder of the event files; its presence arm
 FAKE_CUDA = "DDPLINT_RUN_FAKE_CUDA"  # "1" where CUDA is to be feigned
 
 Event = dict[str, Any]
+
+
+def time_up() -> Event:
+    """The event that the launcher adds when it has ended a program whose time was up."""
+    return {"ev": "time_up", "t": time.monotonic(), "pid": 0, "rank": None, "worker": False}
 
 
 def read(folder: Path) -> list[Event]:

@@ -69,7 +69,8 @@ class Run:
 
     ``world`` is what the ranks said when they joined, 0 where none did; ``unseen`` names what the probe could not
     observe, by its parts or by torch's names; ``is_cut`` tells that it stopped writing when it had written too much.
-    ``beside`` is what processes without a rank did, such as one that spawns the ranks.
+    ``beside`` is what processes without a rank did, such as one that spawns the ranks, and ``time_up`` when the program
+    was ended because its time was up.
     """
 
     ranks: tuple[Rank, ...]
@@ -78,6 +79,7 @@ class Run:
     fake_cuda: bool
     is_cut: bool
     beside: tuple[Event, ...]
+    time_up: float | None = None
 
     def wraps(self) -> bool:
         """Whether any rank made a wrapper."""
@@ -117,7 +119,8 @@ def observe(events: Iterable[Event]) -> Run:
         unseen=tuple(sorted(missing | failed)),
         fake_cuda=any(event["ev"] == "start" and event.get("fake_cuda") for event in events),
         is_cut=cut is not None,
-        beside=tuple(event for event in events if event["pid"] not in rank_of),
+        beside=tuple(event for event in events if event["pid"] not in rank_of and event["ev"] != "time_up"),
+        time_up=next((event["t"] for event in events if event["ev"] == "time_up"), None),
     )
 
 
@@ -138,7 +141,7 @@ def place_of(event: Event | None) -> str:
     return next(iter(sites(event)), _UNSEEN) if event is not None else _UNSEEN
 
 
-def shared_start(left: Sequence[str], right: Sequence[str]) -> int:
+def shared_start(left: Sequence[object], right: Sequence[object]) -> int:
     """How many items two sequences begin with alike."""
     count = 0
     for one, other in zip(left, right, strict=False):

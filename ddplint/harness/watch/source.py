@@ -27,16 +27,29 @@ class _Setting:
 
     ``tests`` are the texts of the tests that decide whether it is reached, ``arms`` the ``if`` statements that it
     stands in, each by its line and the arm, ``is_told`` whether the innermost asks for a parameter alone, ``block`` the
-    line of the innermost ``with`` statement, ``scope`` that of the function, 0 in the module.
+    line of the innermost ``with`` statement, ``scope`` that of the function, 0 in the module, ``loops`` those of loops
+    around, outermost first; ``in_handler`` tells whether it stands in an ``except``.
     """
 
     scope: int = 0
     parameters: frozenset[str] = frozenset()
-    in_loop: bool = False
+    loops: tuple[int, ...] = ()
     is_told: bool = False
     tests: tuple[str, ...] = ()
     arms: tuple[tuple[int, bool], ...] = ()
     block: int | None = None
+    in_handler: bool = False
+
+
+@dataclass(frozen=True)
+class Exit:
+    """A statement that leaves a loop or function, or goes on with the loop: ``kind`` is ``break`` and so on."""
+
+    site: str
+    kind: str
+    line: int
+    loops: tuple[int, ...]
+    in_handler: bool
 
 
 class Source:
@@ -97,7 +110,37 @@ class Source:
 
     def is_in_loop(self, site: str) -> bool:
         """Whether the line of a ``FILE:LINE`` stands in a loop of its own function, or of the module."""
-        return _setting(site).in_loop
+        return bool(_setting(site).loops)
+
+    def loops(self, site: str) -> tuple[int, ...]:
+        """The lines of the loops around a line in its own function, outermost first."""
+        return _setting(site).loops
+
+    def are_in_one_function(self, one: str, other: str) -> bool:
+        """Whether two lines stand in one function, or in one module outside all functions."""
+        return _file(one) == _file(other) and _setting(one).scope == _setting(other).scope
+
+    def exits(self, site: str) -> list[Exit]:
+        """The statements in the line's own function that leave it or its loops, or go on with a loop, in order."""
+        file = _file(site)
+        return [
+            Exit(f"{file}:{line}", kind, line, its.loops, its.in_handler)
+            for line, kind in _exits(file)
+            if (its := _settings(file)[line]).scope == _setting(site).scope
+        ]
+
+    def exit_at(self, site: str) -> Exit | None:
+        """The statement of that sort that begins on the line itself."""
+        return next((one for one in self.exits(site) if one.site == site), None)
+
+    def ifs(self, site: str) -> list[str]:
+        """The ``if`` statements that the line stands in, outermost first."""
+        return [f"{_file(site)}:{line}" for line, _ in _setting(site).arms]
+
+    def hands_on(self, site: str) -> bool:
+        """Whether the line calls what its function was given, with all the arguments it got: as a decorator does."""
+        line = site.rpartition(":")[2]
+        return line.isdecimal() and int(line) in _handing_on(_file(site))
 
     def is_told(self, site: str) -> bool:
         """Whether the line stands under a test of nothing but a parameter of its function: its caller decides."""
@@ -149,6 +192,31 @@ def _assignments(file: str) -> list[tuple[int, str]]:
 
 
 @cache
+def _exits(file: str) -> list[tuple[int, str]]:
+    """The lines of ``file`` with a ``break``, ``continue`` or ``return``, in order, each with that word."""
+    tree = _tree(file)
+    nodes = ast.walk(tree) if tree is not None else ()
+    words = {ast.Break: "break", ast.Continue: "continue", ast.Return: "return"}
+    return sorted(
+        (node.lineno, words[type(node)]) for node in nodes if isinstance(node, ast.stmt) and type(node) in words
+    )
+
+
+@cache
+def _handing_on(file: str) -> frozenset[int]:
+    tree = _tree(file)
+    nodes = ast.walk(tree) if tree is not None else ()
+    return frozenset(
+        node.lineno
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and any(isinstance(argument, ast.Starred) for argument in node.args)
+        and any(keyword.arg is None for keyword in node.keywords)
+    )
+
+
+@cache
 def _settings(file: str) -> dict[int, _Setting]:
     """How each line of ``file`` on which a statement or expression begins stands."""
     tree = _tree(file)
@@ -172,7 +240,9 @@ def _below(node: ast.AST, setting: _Setting) -> Iterator[tuple[ast.AST, _Setting
     for name, value in ast.iter_fields(node):
         inner = setting
         if isinstance(node, _LOOPS) and name == "body":
-            inner = replace(setting, in_loop=True, is_told=False)
+            inner = replace(setting, loops=(*setting.loops, node.lineno), is_told=False)
+        elif isinstance(node, ast.ExceptHandler):
+            inner = replace(setting, in_handler=True)
         elif isinstance(node, ast.With | ast.AsyncWith) and name == "body":
             inner = replace(setting, block=node.lineno)
         elif isinstance(node, ast.If) and name != "test":

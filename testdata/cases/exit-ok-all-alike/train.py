@@ -12,10 +12,13 @@ loader = DataLoader(dataset, batch_size=4, sampler=sampler)
 model = DistributedDataParallel(nn.Linear(8, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 stream = iter(loader)
+epoch = 0
 for step in range(40):
     try:
         inputs, targets = next(stream)
     except StopIteration:
+        epoch += 1
+        sampler.set_epoch(epoch)
         stream = iter(loader)
         continue
     if inputs.size(0) < 4:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from ddplint.harness.watch.judges import accum, bypass, device, drift, epoch, sampler, save, wrapper
+from ddplint.harness.watch.judges import (
+    accum,
+    bypass,
+    collective,
+    device,
+    drift,
+    epoch,
+    leaving,
+    sampler,
+    save,
+    split,
+    wrapper,
+)
 from ddplint.harness.watch.observed import Run, observe
 from ddplint.harness.watch.source import Source
 from ddplint.harness.watch.verdict import State, Verdict
@@ -18,6 +30,9 @@ _JUDGES = {
     accum.RULE: (accum.judge, _REDUCTIONS),
     drift.RULE: (drift.judge, _REDUCTIONS),
     bypass.RULE: (bypass.judge, _REDUCTIONS),
+    collective.RULE: (collective.judge, {*_REDUCTIONS, "collectives"}),
+    split.RULE: (split.judge, {*_DATA, "draws"}),
+    leaving.RULE: (leaving.judge, {*_REDUCTIONS, "collectives", "data"}),
 }
 """Each rule's judge, and the parts of the probe that it depends on, by their first names."""
 

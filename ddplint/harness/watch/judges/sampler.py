@@ -6,15 +6,17 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ddplint.harness.watch import orders
+from ddplint.harness.watch.judges.split import RULE as SPLIT
+from ddplint.harness.watch.judges.split import by_loader
 from ddplint.harness.watch.observed import place_of, sites
-from ddplint.harness.watch.passes import Pass, by_loader, forward_rows, hashable, training_passes
+from ddplint.harness.watch.passes import Pass, forward_rows, hashable, training_passes
+from ddplint.harness.watch.sharing import has_one_data_set, matched, varies
 from ddplint.harness.watch.verdict import State, Verdict, listed, summed_up
 
 if TYPE_CHECKING:
     from ddplint.harness.watch.events import Event
-    from ddplint.harness.watch.observed import Place, Rank, Run
+    from ddplint.harness.watch.observed import Rank, Run
     from ddplint.harness.watch.orders import Orders
-    from ddplint.harness.watch.passes import Row
     from ddplint.harness.watch.source import Source
 
 RULE = "ddp-missing-distributed-sampler"
@@ -28,43 +30,26 @@ def judge(run: Run, _source: Source) -> list[Verdict]:
     passes = {rank.number: training_passes(rank) for rank in run.ranks}
     if not any(passes.values()):
         return _judge_inputs(run)
-    trained = _matched(run, passes)
+    trained = matched(run, passes)
     parts = []
-    for made, by_rank in trained:
+    split = by_loader(run)
+    for place, made, by_rank in trained:
+        told = split.get(place)
+        if told is not None and told.state in (State.FOUND, State.CANNOT_JUDGE):
+            text = f"what the ranks share out of the DataLoader of {place_of(made)} overlaps: {SPLIT} tells why"
+            parts.append(Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank)))
+            continue
         if len(by_rank) < 2:
             text = f"the DataLoader of {place_of(made)} trained on rank {listed(sorted(by_rank))} alone"
             parts.append(Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank)))
             continue
+        unstable, alike = varies(by_rank), has_one_data_set(by_rank)
         rounds = [
-            _compare(made, {rank: found[at] for rank, found in by_rank.items()}, _varies(by_rank))
+            _compare(made, {rank: found[at] for rank, found in by_rank.items()}, unstable, alike)
             for at in range(min(map(len, by_rank.values())))
         ]
         parts.extend(_worst(rounds))
     return summed_up(RULE, parts, "no DataLoader was iterated for training")
-
-
-def _matched(run: Run, passes: dict[int, list[Pass]]) -> list[tuple[Event, dict[int, list[Pass]]]]:
-    """The training loaders that correspond to each other on the ranks, with their passes by rank."""
-    found: dict[Place, tuple[Event, dict[int, list[Pass]]]] = {}
-    for rank in run.ranks:
-        for loader, some in by_loader(passes[rank.number]).items():
-            place = rank.place("loader", loader)
-            if place is not None:
-                found.setdefault(place, (rank.made("loader")[loader], {}))[1][rank.number] = some
-    return _partnered(list(found.values()), run.world)
-
-
-def _partnered(
-    loaders: list[tuple[Event, dict[int, list[Pass]]]], world: int
-) -> list[tuple[Event, dict[int, list[Pass]]]]:
-    """Loaders that the ranks made at places of their own correspond, where each rank trained on one such."""
-    whole = [loader for loader in loaders if len(loader[1]) == world]
-    lone = [loader for loader in loaders if len(loader[1]) < world]
-    ranks = [rank for _, by_rank in lone for rank in by_rank]
-    if len(lone) > 1 and len(set(ranks)) == len(ranks):
-        together = {rank: some for _, by_rank in lone for rank, some in by_rank.items()}
-        return [*whole, (lone[0][0], together)]
-    return loaders
 
 
 def _worst(rounds: list[Verdict]) -> list[Verdict]:
@@ -72,20 +57,7 @@ def _worst(rounds: list[Verdict]) -> list[Verdict]:
     return next(([one] for one in rounds if one.state is State.FOUND), rounds)
 
 
-def _varies(by_rank: dict[int, list[Pass]]) -> bool:
-    """Whether a row of one index is another each time it is read: then its hash says nothing about what it is."""
-    for passes in by_rank.values():
-        known: dict[Row, Row] = {}
-        for one in passes:
-            indices, rows = one.indices(), one.rows()
-            if indices and rows and len(indices) == len(rows):
-                for index, row in zip(hashable(indices), rows, strict=True):
-                    if known.setdefault(index, row) != row:
-                        return True
-    return False
-
-
-def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
+def _compare(made: Event, by_rank: dict[int, Pass], varies: bool, one_data_set: bool | None) -> Verdict:
     """What one pass over a loader shows on the ranks."""
     rows: Orders = {rank: order for rank, one in by_rank.items() if (order := one.rows())}
     indices: Orders = {rank: order for rank, one in by_rank.items() if (order := one.indices())}
@@ -104,6 +76,11 @@ def _compare(made: Event, by_rank: dict[int, Pass], varies: bool) -> Verdict:
         if orders.tell_little(rows) or not has_indices or not orders.agree(rows, indices):
             text = f"the DataLoader of {place_of(made)} gave too many equal rows to tell which sample each of them is"
             return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), orders.numbers(rows))
+    if has_indices and not orders.overlap(indices) and one_data_set is not False:
+        if one_data_set:
+            return _clean(made, indices)
+        text = f"the DataLoader of {place_of(made)} gave equal rows under different numbers: they may be equal samples"
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(by_rank), orders.numbers(rows))
     if (shares := _shared_out_later(made, by_rank, rows)) is not None:
         return shares
     alike = orders.are_alike(rows)

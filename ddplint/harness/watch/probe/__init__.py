@@ -10,12 +10,14 @@ What it writes is in ``events``; the judges read it.
 ``sites``      where in the program's code something happened
 ``hashing``    what stands for a row, and for all parameters of a model
 ``data``       loaders, samplers and what they yield
+``draws``      orders that the program draws at random
 ``wrapper``    the wrapper: its making, its forwards, moves of its parameters, ``no_sync``, reductions
 ``hooks``      the communication hook that counts reductions
 ``steps``      backwards and optimizer steps
 ``states``     state dicts, and what is saved and loaded
 ``files``      files that are opened for writing, renamed and removed
 ``process``    process groups, crashes and the end
+``collectives``  the program's own collectives
 ``meeting``    where ranks that the program spawns meet
 =============  =======================================================================================================
 """
@@ -29,7 +31,9 @@ from typing import TYPE_CHECKING
 
 from ddplint.harness.watch import events
 from ddplint.harness.watch.probe import (
+    collectives,
     data,
+    draws,
     files,
     importing,
     patching,
@@ -69,7 +73,7 @@ def _observe(torch: ModuleType) -> None:
     if fake:
         fake_cuda = sys.modules["ddplint.harness.watch.fake_cuda"]
         fake_cuda.install(torch)  # beneath the patches, so that they see what the program asked for
-    for part in (process, data, wrapper, steps, states, files):
+    for part in (process, collectives, data, draws, wrapper, steps, states, files):
         patching.attempt(part.__name__.rpartition(".")[2], part.observe, torch)
     writing.emit(
         "start",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _loaders = writing.Numbers()
 _samplers = writing.Numbers()
 _passes: dict[int, int] = {}  # loader's number: passes begun
+_open: dict[int, weakref.ref[Any]] = {}  # by identity, the iterators of passes that are not over
 _torch: Any = None
 _TORCH_SAMPLERS = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler")
 
@@ -70,6 +72,7 @@ def _loader_made(loader: Any) -> None:
         sampler_cls=None if sampler is None else _name(sampler),
         dataset_cls=_name(loader.dataset),
         length=None if iterable else _length(loader.dataset),
+        part_of=None if iterable else _part_of(loader.dataset),
         batch_size=loader.batch_size,
         workers=loader.num_workers,
         iterable=iterable,
@@ -117,6 +120,7 @@ def _sampler_made(sampler: Any, where: list[str]) -> None:
         shuffle=shuffle if isinstance(shuffle, bool) else None,
         replicas=_number(getattr(sampler, "num_replicas", None)),
         sampler_rank=_number(getattr(sampler, "rank", None)),
+        seed=_number(getattr(sampler, "seed", None)),
         sites=where,
     )
 
@@ -141,6 +145,7 @@ class _Pass:
         self.number: int | None = None
         self.dataset: Any = None
         self.by_index = False
+        self.is_over = False
         self.indices: deque[Any] = deque()  # fetched and not yet yielded, in this order
 
 
@@ -167,7 +172,18 @@ def _pass_begun(loader: Any, iterator: Any) -> None:
         loader.num_workers == 0 or getattr(loader, "in_order", True)
     )
     _passes[current.loader] = current.number + 1
+    current.is_over = False
+    key = id(iterator)
+    _open[key] = weakref.ref(iterator, lambda _: _pass_left(key, current))
     writing.emit("pass_start", loader=current.loader, number=current.number, sites=sites.here(loader))
+
+
+@quiet
+def _pass_left(key: int, current: _Pass) -> None:
+    """The iterator is gone, which a loop lets go of on the line that leaves it."""
+    _open.pop(key, None)
+    if not current.is_over and current.loader is not None:
+        writing.emit("pass_left", loader=current.loader, number=current.number, sites=sites.here())
 
 
 def _next_index(original: Callable[..., Any], iterator: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -204,6 +220,7 @@ def _next(original: Callable[..., Any], iterator: Any, *arguments: Any, **keywor
 @quiet
 def _pass_ended(iterator: Any) -> None:
     current = _pass_of(iterator)
+    current.is_over = True
     if current.loader is not None:
         writing.emit("pass_end", loader=current.loader, number=current.number)
 
@@ -236,6 +253,15 @@ def _data_set_indices(index: Any, dataset: Any) -> list[int] | None:
     except (TypeError, ValueError, IndexError, KeyError):
         return None
     return found[: hashing.ROWS]
+
+
+def _part_of(dataset: Any) -> int | None:
+    """The length of the data set under all ``Subset``; None where ``dataset`` is none."""
+    if not isinstance(dataset, _torch.utils.data.Subset):
+        return None
+    while isinstance(dataset, _torch.utils.data.Subset):
+        dataset = dataset.dataset
+    return _length(dataset)
 
 
 def _length(dataset: Any) -> int | None:

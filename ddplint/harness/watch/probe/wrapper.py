@@ -107,6 +107,7 @@ def _wrapper_made(wrapper: Any, arguments: tuple[Any, ...], keywords: dict[str, 
         devices=sorted({_device(parameter) for parameter in wrapped.parameters}),
         dtypes=sorted({_dtype(parameter) for parameter in wrapped.parameters}),
         device_ids=None if device_ids is None else [str(device) for device in device_ids],
+        members=sorted(_torch.distributed.get_process_group_ranks(wrapper.process_group)),
         sites=sites.here(wrapper),
     )
     hooks.count(wrapper, number)
@@ -166,6 +167,7 @@ def _forward_begun(wrapper: Any, arguments: tuple[Any, ...], keywords: dict[str,
         sync=bool(wrapper.require_backward_grad_sync),
         grad=_torch.is_grad_enabled(),
         training=wrapper.training,
+        broadcast=bool(wrapper.will_sync_module_buffers()),
         rows=hashing.first_rows((arguments, keywords)),
         sites=sites.here(wrapper),
     )
