@@ -44,10 +44,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES = Path(__file__).parents[2] / "testdata" / "cases"
-FAMILIES = ("sampler", "epoch", "wrapper", "save", "device", "accum", "drift", "bypass", "collective", "exit", "split")
-HANGING = ("collective-bad-", "exit-bad-")  # they say that they cannot be run, for they may wait for ever
+FAMILIES = (
+    "sampler",
+    "epoch",
+    "wrapper",
+    "save",
+    "device",
+    "accum",
+    "drift",
+    "bypass",
+    "collective",
+    "exit",
+    "split",
+    "race",
+)
+UNSAFE = ("collective-bad-", "exit-bad-", "race-bad-")  # they say that they cannot be run: they may wait for ever
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {
+    "race-bad-given-back-after-loop": "the smallest loss came before the last step, in which the ranks met",
     "sampler-ok-config-chooses-order": "the sampler's class is named in a configuration, which only a run sees",
     "device-bad-conditional-half": "the cast is asked for by an environment variable that is not set",
     "device-ok-ids-of-cpu-net": "right on a CPU; with nccl, as on fake CUDA, torch refuses this wrap",
@@ -107,7 +121,7 @@ def survey(case: Path, *, forked: bool, fake_cuda: bool, verbose: bool) -> Outco
     """Run and judge the case in the folder ``case``."""
     fake_cuda = fake_cuda or case.name.startswith(ON_CUDA)
     about = tomllib.loads((case / "case.toml").read_text(encoding="utf-8"))
-    if case.name.startswith(HANGING):
+    if case.name.startswith(UNSAFE):
         about["run"] = "torchrun"
     if about["run"] == "none":
         return Outcome(case.name, reason="the case says that it cannot be run")
@@ -207,7 +221,7 @@ def run_launched(copy: Path, about: dict[str, Any], *, fake_cuda: bool) -> tuple
 def run_forked(copy: Path, about: dict[str, Any], *, fake_cuda: bool, verbose: bool) -> tuple[str, list[events.Event]]:
     """Run a case on ranks forked from this process, as torchrun would start them."""
     nproc = MORE_RANKS.get(copy.name, NPROC)
-    limit = HANGS if copy.name.startswith(HANGING) else LIMIT
+    limit = HANGS if copy.name.startswith(UNSAFE) else LIMIT
     with scratch() as top:
         seen, notes = Path(top, "events"), Path(top, "notes")
         seen.mkdir()

@@ -16,7 +16,7 @@ from ddplint.harness.watch.verdict import State, Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS, COLLECTIVE, SPLIT, EXIT = RULES
+SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS, COLLECTIVE, SPLIT, EXIT, RACE = RULES
 FOUND, CLEAN, IDLE, OPEN = State.FOUND, State.CLEAN, State.NOT_EXERCISED, State.CANNOT_JUDGE
 LOADER, SHUFFLER, WRAP, BACKWARD, STEP = "train.py:10", "train.py:9", "train.py:8", "train.py:21", "train.py:22"
 MAIN = "train.py:90"
@@ -1063,3 +1063,51 @@ def test_shares_that_do_not_overlap_are_clean_whatever_was_drawn() -> None:
     run = split(lambda rank: list(range(rank, 64, 2)), seeds=(0, 1), drawn=("a", "c"))
     assert run.verdict(SPLIT).state is CLEAN
     assert run.verdict(SAMPLER).state is CLEAN
+
+
+# Races
+
+
+def written_and_read(run: Run, read: str = "train.py:30") -> Verdict:
+    run.add(1, "read", path="/run/model.pt", missing=False, sites=[read, MAIN])
+    return run.verdict(RACE)
+
+
+def test_a_read_that_nothing_holds_back_until_the_write_is_done_is_found() -> None:
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    verdict = written_and_read(run)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:30", (1,))
+    assert verdict.evidence["written_at"] == "train.py:29"
+    assert "was there this time" in verdict.message
+    run = Run()
+    run.add(1, "read", path="/run/model.pt", missing=True, sites=["train.py:30", MAIN])
+    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    assert "was not there yet" in run.verdict(RACE).message
+
+
+def test_ranks_that_meet_between_the_write_and_the_read_are_clean() -> None:
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    for rank in range(2):
+        run.meet(rank, "train.py:28", MAIN, op="barrier")
+    assert written_and_read(run).state is CLEAN
+
+
+def test_a_file_that_the_writer_reads_first_is_written_later() -> None:
+    run = Run()
+    run.add(0, "read", path="/run/model.pt", missing=False, sites=["train.py:28", MAIN])
+    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    assert written_and_read(run).state is CLEAN
+
+
+def test_a_rank_that_looks_for_the_file_or_gets_a_message_may_wait_for_it(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("while not path.exists():\n    pass\nload(path)\n")
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    assert written_and_read(run, f"{script}:3").state is OPEN
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    run.add(1, "message", op="recv", sites=["train.py:29", MAIN])
+    assert written_and_read(run).state is OPEN

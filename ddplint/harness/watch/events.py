@@ -64,12 +64,15 @@ first stepping), so that the same object has the same number on every rank that 
                 known), ``wrapper`` (a wrapper object is in it), ``through``, ``sites``
 ``open``        a file was opened for writing by the user's code: ``path``, ``mode``, ``through``, ``sites``; not by
                 ``torch.save`` to a path, nor one that ``tempfile`` made, nor caches
+``read``        a file was opened for reading by the user's code that was written since this process began, or that is
+                not there: ``path``, ``missing``, ``through``, ``sites``
 ``rename``      ``path``, ``source``, ``through``, ``sites``;  ``remove``: ``path``, ``through``, ``sites``
 ``load``        ``path``, ``sites``;  ``load_state``: ``model`` (a wrapper, or None for a plain module), ``strict``,
                 ``missing``, ``unexpected`` (counts), ``sites``
 ``collective``  the program itself calls one, and ``collective_end``: it returned: ``op`` (the function's name);
                 ``members`` (the ranks of its group), ``sites``; ``group_end``: the default group is about to be
                 destroyed: ``sites``
+``message``     the program sends to one rank or receives from it: ``op``, ``sites``
 ``hook``        the program registered a communication hook of its own: ``model``, ``sites``
 ``fault``       the probe itself failed: ``where`` (``MODULE.FUNCTION`` of the probe), ``text``; once for each place
 ``limit``       so much was written that from here on there is no ``batch``, ``forward``, ``inner``, ``sync``,

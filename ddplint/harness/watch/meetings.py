@@ -1,4 +1,4 @@
-"""Where ranks meet (collectives, averaged backwards, forwards that send buffers), and how each rank ended."""
+"""Where ranks meet (collectives, wraps, averaged backwards, forwards that send buffers), and how each rank ended."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ddplint.harness.watch.observed import Rank, Run
 
 REDUCE = "the average of a backward"
+WRAP = "the making of a wrapper"
 FORWARD = "the forward of a wrapper, which sends the buffers"
 
 _PATIENCE = 6.0  # seconds without an event (of which the launcher takes some) after which a rank waits
@@ -56,7 +57,7 @@ class Meeting:
     @property
     def is_own(self) -> bool:
         """Whether the program itself called it, as a collective or by a forward."""
-        return self.kind != REDUCE
+        return self.kind not in (REDUCE, WRAP)
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,14 @@ def meetings(rank: Rank, other: int) -> list[Meeting]:
     members = {model: made.get("members") or () for model, made in rank.made("wrap").items()}
     waits = ending(rank).at
     found = []
-    for event in rank.of("collective", "sync", "forward", "backward_begun"):
+    for event in rank.of("wrap", "collective", "sync", "forward", "backward_begun"):
         kind = event["ev"]
         if kind == "collective" and other in (event.get("members") or ()):
             found.append(Meeting(str(event.get("op")), sites(event), event))
         elif kind == "forward" and event.get("broadcast") and other in members.get(event["model"], ()):
             found.append(Meeting(FORWARD, sites(event), event))
+        elif kind == "wrap" and other in (event.get("members") or ()):
+            found.append(Meeting(WRAP, (), event))
         elif (kind == "sync" and other in members.get(event["model"], ())) or event is waits:
             found.append(Meeting(REDUCE, (), event))
     return found

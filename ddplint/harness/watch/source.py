@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_LOOKS = re.compile(r"exists|is_?file|sleep|\bstat\b")
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -137,6 +139,10 @@ class Source:
         """The ``if`` statements that the line stands in, outermost first."""
         return [f"{_file(site)}:{line}" for line, _ in _setting(site).arms]
 
+    def polls(self, site: str) -> bool:
+        """Whether the line's own function holds a loop that looks for files or sleeps."""
+        return any(scope == _setting(site).scope for scope in _polling(_file(site)))
+
     def hands_on(self, site: str) -> bool:
         """Whether the line calls what its function was given, with all the arguments it got: as a decorator does."""
         line = site.rpartition(":")[2]
@@ -200,6 +206,15 @@ def _exits(file: str) -> list[tuple[int, str]]:
     return sorted(
         (node.lineno, words[type(node)]) for node in nodes if isinstance(node, ast.stmt) and type(node) in words
     )
+
+
+@cache
+def _polling(file: str) -> list[int]:
+    """The functions of ``file``, by their lines, that hold a ``while`` which looks for files or sleeps."""
+    tree = _tree(file)
+    nodes = ast.walk(tree) if tree is not None else ()
+    loops = [node for node in nodes if isinstance(node, ast.While) and _LOOKS.search(ast.unparse(node))]
+    return [_settings(file)[loop.lineno].scope for loop in loops]
 
 
 @cache

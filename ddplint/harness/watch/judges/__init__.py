@@ -10,6 +10,7 @@ from ddplint.harness.watch.judges import (
     drift,
     epoch,
     leaving,
+    race,
     sampler,
     save,
     split,
@@ -33,6 +34,7 @@ _JUDGES = {
     collective.RULE: (collective.judge, {*_REDUCTIONS, "collectives"}),
     split.RULE: (split.judge, {*_DATA, "draws"}),
     leaving.RULE: (leaving.judge, {*_REDUCTIONS, "collectives", "data"}),
+    race.RULE: (race.judge, {*_REDUCTIONS, "collectives", "files", "states"}),
 }
 """Each rule's judge, and the parts of the probe that it depends on, by their first names."""
 

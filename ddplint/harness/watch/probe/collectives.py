@@ -16,7 +16,10 @@ _COLLECTIVES = (
     "all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "broadcast_object_list", "all_gather",
     "all_gather_object", "all_gather_into_tensor", "all_gather_single", "all_gather_coalesced", "gather",
     "gather_object", "scatter", "scatter_object_list", "reduce_scatter", "reduce_scatter_tensor",
-    "reduce_scatter_single", "all_to_all", "all_to_all_single", "barrier", "monitored_barrier",
+    "reduce_scatter_single", "all_to_all", "all_to_all_single", "barrier", "monitored_barrier", "new_group",
+)  # fmt: skip
+_MESSAGES = (
+    "send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list",
 )  # fmt: skip
 
 _torch: Any = None
@@ -30,6 +33,8 @@ def observe(torch: ModuleType) -> None:
         for name in _COLLECTIVES:
             if hasattr(module, name):
                 around(module, name, _meeting(name, getattr(module, name)))
+        for name in _MESSAGES:
+            around(module, name, _sending(name))
         around(module, "destroy_process_group", _destroy)
 
 
@@ -63,6 +68,20 @@ def _begun(name: str, signature: inspect.Signature, arguments: tuple[Any, ...], 
 @quiet
 def _ended(name: str) -> None:
     writing.emit("collective_end", op=name)
+
+
+def _sending(name: str) -> Callable[..., Any]:
+    def send(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        _sent(name)
+        return original(*arguments, **keywords)
+
+    return send
+
+
+@quiet
+def _sent(name: str) -> None:
+    if not patching.is_inside("collective"):
+        writing.emit("message", op=name, sites=sites.here())
 
 
 def _members(group: Any) -> list[int]:

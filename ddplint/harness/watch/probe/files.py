@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from ddplint.harness import guard
@@ -20,6 +21,7 @@ _CACHES = (f"{os.sep}__pycache__{os.sep}", "torchinductor_", f"{os.sep}.triton{o
 
 _temporary: set[str] = set()  # files and folders that tempfile made for this process
 _own_folders: tuple[str, ...] = ()
+_began = time.time() - 1.0  # clocks of file systems tick coarsely
 
 
 def observe(_torch: ModuleType) -> None:
@@ -57,14 +59,27 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 @quiet
 def _opened(path: Any, mode: str | None, flags: int) -> None:
     writes = flags & _WRITING if mode is None else set(mode) & set("wax+")
-    name = result(path) if writes else None
-    if name is None:
+    name = result(path)
+    missing = None if writes or name is None else _is_news(name)
+    if name is None or (missing is None and not writes):
         return
     where, through = sites.here(), sites.through()
-    if where and "tempfile" not in through:
+    if not where or "tempfile" in through:
+        return
+    if missing is not None:
+        writing.emit("read", path=name, missing=missing, through=through, sites=where)
+    else:
         if mode is None:
             mode = "a" if flags & os.O_APPEND else "w" if flags & os.O_TRUNC else "r+"
         writing.emit("open", path=name, mode=mode, through=through, sites=where)
+
+
+def _is_news(name: str) -> bool | None:
+    """Whether a file is not there; None for one that is older than this process."""
+    try:
+        return None if os.stat(name).st_mtime < _began else False
+    except OSError:
+        return True
 
 
 @quiet

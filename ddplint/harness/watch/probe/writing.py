@@ -16,7 +16,7 @@ from ddplint.harness import guard
 _LIMIT = 32 * 1024 * 1024  # bytes a process writes
 _FREQUENT = {
     "batch", "forward", "inner", "sync", "backward_begun", "backward", "step", "open", "no_sync", "no_sync_end",
-    "names", "collective", "collective_end",
+    "names", "collective", "collective_end", "message", "read",
 }  # fmt: skip
 
 
