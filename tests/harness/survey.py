@@ -45,19 +45,9 @@ if TYPE_CHECKING:
 
 CASES = Path(__file__).parents[2] / "testdata" / "cases"
 FAMILIES = (
-    "sampler",
-    "epoch",
-    "wrapper",
-    "save",
-    "device",
-    "accum",
-    "drift",
-    "bypass",
-    "collective",
-    "exit",
-    "split",
-    "race",
-)
+    "sampler", "epoch", "wrapper", "save", "device", "accum",
+    "drift", "bypass", "collective", "exit", "split", "race", "noautograd",
+)  # fmt: skip
 UNSAFE = ("collective-bad-", "exit-bad-", "race-bad-")  # they say that they cannot be run: they may wait for ever
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {

@@ -16,7 +16,7 @@ from ddplint.harness.watch.verdict import State, Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS, COLLECTIVE, SPLIT, EXIT, RACE = RULES
+SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS, COLLECTIVE, SPLIT, EXIT, LOSS, RACE = RULES
 FOUND, CLEAN, IDLE, OPEN = State.FOUND, State.CLEAN, State.NOT_EXERCISED, State.CANNOT_JUDGE
 LOADER, SHUFFLER, WRAP, BACKWARD, STEP = "train.py:10", "train.py:9", "train.py:8", "train.py:21", "train.py:22"
 MAIN = "train.py:90"
@@ -494,6 +494,15 @@ def test_one_path_of_two_ranks_is_found_once_whatever_the_number_of_files() -> N
     verdict = run.verdict(SAVE)
     assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:70", (0, 1))
     assert (verdict.evidence["files"], verdict.evidence["writes"]) == (3, 6)
+
+
+def test_files_that_are_moved_to_their_place_are_whole_and_lost() -> None:
+    run = Run()
+    for rank in range(2):
+        write(run, rank, "/run/model.pt", "train.py:70", MAIN, kind="rename")
+    message = run.verdict(SAVE).message
+    assert "each is whole" in message
+    assert "broken" not in message
 
 
 def test_one_rank_paths_of_their_own_and_appending_are_clean() -> None:
@@ -1111,3 +1120,34 @@ def test_a_rank_that_looks_for_the_file_or_gets_a_message_may_wait_for_it(tmp_pa
     write(run, 0, "/run/model.pt", "train.py:29", MAIN)
     run.add(1, "message", op="recv", sites=["train.py:29", MAIN])
     assert written_and_read(run).state is OPEN
+
+
+# Losses
+
+
+def test_a_loss_that_is_divided_after_its_sum_is_found_at_the_all_reduce() -> None:
+    run = Run()
+    for rank in range(2):
+        run.meet(rank, "train.py:19", MAIN, number=0)
+        run.meet(rank, "train.py:30", MAIN, number=1)
+        run.add(rank, "backward_begun", scaled=[[0, "divided by the world size"]], sites=[BACKWARD, MAIN])
+        run.backward(rank)
+    verdict = run.verdict(LOSS)
+    assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:19", (0, 1))
+
+
+def test_a_helper_that_reduces_what_is_logged_too_is_found_at_the_call_for_the_loss() -> None:
+    run = Run()
+    for rank in range(2):
+        for number, line in enumerate((20, 40)):
+            run.meet(rank, "train.py:5", f"train.py:{line}", MAIN, number=number)
+        run.add(rank, "backward_begun", scaled=[[0, "log"]], sites=[BACKWARD, MAIN])
+    assert (run.verdict(LOSS).site, run.verdict(LOSS).evidence["how"]) == ("train.py:20", "log")
+
+
+def test_a_bare_sum_is_clean() -> None:
+    run = Run()
+    for rank in range(2):
+        run.meet(rank, "train.py:19", MAIN, number=0)
+        run.add(rank, "backward_begun", scaled=[], sites=[BACKWARD, MAIN])
+    assert run.verdict(LOSS).state is CLEAN

@@ -33,11 +33,10 @@ first stepping), so that the same object has the same number on every rank that 
                 ``model``, ``reset`` (how many parameters lost their gradient accumulator), ``before``, ``after``
                 (lists of ``DEVICE/DTYPE``), ``sites``; one that was found by looking, after ``parameter.data = ...``,
                 has ``before`` None and no ``sites``
-``pass_start``  an iteration over a loader began: ``loader``, ``number`` (from 0), ``sites``
-``batch``       ``loader``, ``number`` (of the pass), ``index`` (data set indices, mapped through ``Subset``; None if
-                not known), ``rows`` (a hash for each row; None if there are none), ``inputs`` (hashes of the rows of
-                its first tensor, which a ``forward`` may have too), ``grad`` (whether gradients were on); of a batch
-                of more than 1024 rows, the first 1024
+``batch``       ``loader``, ``number`` (of the pass, from 0), ``index`` (data set indices, mapped through ``Subset``;
+                None if not known), ``rows`` (a hash for each row; None if there are none), ``inputs`` (hashes of the
+                rows of its first tensor, which a ``forward`` may have too), ``grad`` (whether gradients were on); of a
+                batch of more than 1024 rows, the first 1024
 ``pass_end``    ``loader``, ``number``
 ``pass_left``   an iteration over a loader was given up before its end: ``loader``, ``number``, ``sites`` (the first is
                 the line that left the loop, where a loop was left)
@@ -48,7 +47,8 @@ first stepping), so that the same object has the same number on every rank that 
 ``backward``    a backward of a loss ended: ``held`` (the wrappers whose ``require_backward_grad_sync`` is off),
                 ``reached`` (the wrappers of which a parameter's gradient has changed; None if not known),
                 ``stepping`` (whether an optimizer's step ran it, in a closure), ``sites``; ``backward_begun``:
-                ``sites``
+                ``scaled`` (pairs of a ``collective`` of a tensor that it goes through, and how that is used other
+                than in a sum), ``sites``
 ``sync``        the gradients of a wrapper were reduced, once for all buckets: ``model``
 ``no_sync``     entered: ``model``, ``taken`` (like ``sites``: where the method was taken from the wrapper, which is
                 elsewhere when the bound method is stored; in a context manager of the program's, where that one is
@@ -69,11 +69,11 @@ first stepping), so that the same object has the same number on every rank that 
 ``rename``      ``path``, ``source``, ``through``, ``sites``;  ``remove``: ``path``, ``through``, ``sites``
 ``load``        ``path``, ``sites``;  ``load_state``: ``model`` (a wrapper, or None for a plain module), ``strict``,
                 ``missing``, ``unexpected`` (counts), ``sites``
-``collective``  the program itself calls one, and ``collective_end``: it returned: ``op`` (the function's name);
-                ``members`` (the ranks of its group), ``sites``; ``group_end``: the default group is about to be
+``collective``  the program itself calls one, and ``collective_end``: it returned: ``op`` (the function's name),
+                ``number``, ``members`` (the ranks of its group), ``graph`` (whether an all_reduce wrote into a
+                tensor that gradients go through), ``sites``; ``group_end``: the default group is about to be
                 destroyed: ``sites``
 ``message``     the program sends to one rank or receives from it: ``op``, ``sites``
-``hook``        the program registered a communication hook of its own: ``model``, ``sites``
 ``fault``       the probe itself failed: ``where`` (``MODULE.FUNCTION`` of the probe), ``text``; once for each place
 ``limit``       so much was written that from here on there is no ``batch``, ``forward``, ``inner``, ``sync``,
                 ``backward``, ``step``, ``open``, ``collective`` and ``no_sync`` of this process

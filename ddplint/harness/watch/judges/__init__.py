@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ddplint.harness.watch.judges import (
     accum,
+    autograd,
     bypass,
     collective,
     device,
@@ -34,6 +35,7 @@ _JUDGES = {
     collective.RULE: (collective.judge, {*_REDUCTIONS, "collectives"}),
     split.RULE: (split.judge, {*_DATA, "draws"}),
     leaving.RULE: (leaving.judge, {*_REDUCTIONS, "collectives", "data"}),
+    autograd.RULE: (autograd.judge, {"steps", "Tensor", "collectives"}),
     race.RULE: (race.judge, {*_REDUCTIONS, "collectives", "files", "states"}),
 }
 """Each rule's judge, and the parts of the probe that it depends on, by their first names."""

@@ -27,6 +27,8 @@ _LOGGERS = {"logging", "tensorboard", "tensorboardX", "wandb", "mlflow", "hydra"
 _EXISTENCE = re.compile(r"exists|isfile|isdir|is_file|is_dir|listdir")
 _RANK = re.compile(r"rank|main_process|master|primary|chief|leader|zero", re.IGNORECASE)
 
+MOVED = "moved to its place"
+
 Stack = tuple[str, ...]
 
 
@@ -99,7 +101,7 @@ def _writes(rank: int, events: Iterable[Event]) -> Iterator[Write]:
         elif kind == "save" and path not in opened:
             yield Write(rank, path, sites(event), str(event.get("via") or "saved"))
         elif kind == "rename":
-            yield Write(rank, path, sites(event), "moved to its place")
+            yield Write(rank, path, sites(event), MOVED)
         elif kind == "remove":
             yield Write(rank, path, sites(event), "removed")
 
@@ -138,11 +140,11 @@ def _found(stack: Stack, writes: list[Write], ranks: tuple[int, ...]) -> Verdict
     paths = sorted({write.path for write in writes})
     how = writes[0].how
     verb = "removed" if how == "removed" else "written"
-    harm = (
-        "for all but the first it is gone, and they fail"
-        if how == "removed"
-        else "the last writer wins, and writers of different sizes leave a broken file"
-    )
+    harm = "the last writer wins, and writers of different sizes leave a broken file"
+    if how == "removed":
+        harm = "for all but the first it is gone, and they fail"
+    elif all(write.how == MOVED for write in writes):
+        harm = "each is whole, for a move takes a name at once, but the last one wins and what the others wrote is lost"
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     text = (
         f"{paths[0]}{more} was {verb} by ranks {listed(ranks)}: {harm}. "

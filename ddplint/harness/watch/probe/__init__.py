@@ -18,6 +18,7 @@ What it writes is in ``events``; the judges read it.
 ``files``      files that are opened for writing, renamed and removed
 ``process``    process groups, crashes and the end
 ``collectives``  the program's own collectives
+``graphs``     what a backward goes through
 ``meeting``    where ranks that the program spawns meet
 =============  =======================================================================================================
 """

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ddplint.harness.watch.probe import patching, sites, writing
+from ddplint.harness.watch.probe import graphs, patching, sites, writing
 from ddplint.harness.watch.probe.patching import around, quiet
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _MESSAGES = (
 )  # fmt: skip
 
 _torch: Any = None
+_numbers = count()
 
 
 def observe(torch: ModuleType) -> None:
@@ -58,10 +60,20 @@ def _meeting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 @quiet
 def _begun(name: str, signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     dist = _torch.distributed
-    group = signature.bind_partial(*arguments, **keywords).arguments.get("group")
+    bound = signature.bind_partial(*arguments, **keywords).arguments
+    group = bound.get("group")
     if not dist.is_initialized() or dist.get_rank(group) < 0:
         return False  # this rank is not in the group, and the call does nothing
-    writing.emit("collective", op=name, members=_members(group), sites=sites.here())
+    number = next(_numbers)
+    given = bound.get("tensor") if name == "all_reduce" else None
+    writing.emit(
+        "collective",
+        op=name,
+        number=number,
+        members=_members(group),
+        graph=graphs.note(number, given),
+        sites=sites.here(),
+    )
     return True
 
 

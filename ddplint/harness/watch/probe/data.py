@@ -175,7 +175,6 @@ def _pass_begun(loader: Any, iterator: Any) -> None:
     current.is_over = False
     key = id(iterator)
     _open[key] = weakref.ref(iterator, lambda _: _pass_left(key, current))
-    writing.emit("pass_start", loader=current.loader, number=current.number, sites=sites.here(loader))
 
 
 @quiet

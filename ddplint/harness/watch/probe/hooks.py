@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ddplint.harness.watch.probe import patching, sites, writing
+from ddplint.harness.watch.probe import patching, writing
 from ddplint.harness.watch.probe.patching import around, quiet
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ def _register(original: Callable[..., None], wrapper: Any, state: object, hook: 
     wrapper._check_comm_hook(hook)  # noqa: SLF001
     wrapper._comm_hooks.append((hook, state))  # noqa: SLF001
     counter.stand_before(hook, state)
-    _registered(counter)
 
 
 def _register_builtin(original: Callable[..., None], wrapper: Any, comm_hook_type: Any) -> None:
@@ -108,7 +107,6 @@ def _register_builtin(original: Callable[..., None], wrapper: Any, comm_hook_typ
     half = comm_hook_type == _torch.distributed.BuiltinCommHookType.FP16_COMPRESS
     hook = default_hooks.fp16_compress_hook if half else default_hooks.allreduce_hook
     counter.stand_before(hook, wrapper.process_group)
-    _registered(counter)
 
 
 @quiet
@@ -116,9 +114,3 @@ def _free_counter(wrapper: Any) -> _Counter | None:
     """The counter of ``wrapper`` unless it stands in front of a hook already."""
     counter = _counter_of(wrapper)
     return counter if counter.hook is None else None
-
-
-@quiet
-def _registered(counter: _Counter) -> None:
-    if counter.number is not None:  # the wrapper's constructor registers hooks of its own
-        writing.emit("hook", model=counter.number, sites=sites.here())

@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ddplint.harness.watch.probe import hashing, patching, sites, wrapper, writing
+from ddplint.harness.watch.probe import graphs, hashing, patching, sites, wrapper, writing
 from ddplint.harness.watch.probe.patching import around, quiet
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def observe(torch: ModuleType) -> None:
 
 
 def _backward(original: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    before = _backward_begun()
+    before = _backward_begun(arguments[0] if arguments else keywords.get("tensors"))
     result = original(*arguments, **keywords)
     _backward_ended(before)
     return result
@@ -44,8 +44,11 @@ _Gradients = dict[int, list[tuple[int, int] | None]]
 
 
 @quiet
-def _backward_begun() -> _Gradients:
-    writing.emit("backward_begun", sites=sites.here())
+def _backward_begun(losses: Any) -> _Gradients:
+    dist = _torch.distributed
+    world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    writing.emit("backward_begun", scaled=graphs.scaled(losses, world), sites=sites.here())
+    graphs.forget()
     return _gradients()
 
 
