@@ -696,6 +696,19 @@ def test_an_optimizer_that_evaluates_a_closure_several_times_accumulates_nothing
     assert accumulated([1, 1, 1], stepping=True).state is IDLE
 
 
+def test_gradients_that_are_thrown_away_before_the_last_backward_are_not_accumulated() -> None:
+    for fresh, state in (([0], IDLE), ([], FOUND)):
+        run = Run()
+        for rank in range(2):
+            for _ in range(2):
+                for _ in range(3):
+                    run.forward(rank)
+                    run.add(rank, "backward_begun", fresh=fresh, sites=[BACKWARD, MAIN])
+                    run.backward(rank)
+                run.step(rank)
+        assert run.verdict(ACCUM).state is state
+
+
 def test_two_backwards_written_one_after_the_other_are_no_accumulation() -> None:
     assert accumulated([1, 1], sites=["train.py:21", "train.py:25"]).state is IDLE
 

@@ -56,6 +56,65 @@ SITES = {
 }
 
 
+BEYOND = """\
+import time
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset, random_split
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+inputs = torch.linspace(-1, 1, 80).unsqueeze(1)
+part, held_out = random_split(TensorDataset(inputs, inputs.square()), [60, 20])
+loader = DataLoader(part, batch_size=6, sampler=DistributedSampler(part))
+inside, silent, summed = (DistributedDataParallel(nn.Linear(1, 1)) for _ in range(3))
+optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in (inside, silent, summed)]
+for x, y in loader:
+    nn.functional.mse_loss(inside.module(x), y).backward()  # past the wrapper
+    with silent.no_sync():
+        nn.functional.mse_loss(silent(x), y).backward()
+    loss = nn.functional.mse_loss(summed(x), y)
+    dist.all_reduce(loss)
+    (loss / dist.get_world_size()).backward()
+    for optimizer in optimizers:
+        optimizer.step()
+        optimizer.zero_grad()
+if rank == 0:
+    torch.save(summed.module.state_dict(), "model.pt")
+time.sleep(rank)
+torch.load("model.pt")
+if rank == 0:
+    dist.all_reduce(loss)  # of one rank
+"""
+BEYOND_SITES = {
+    "ddp-unsynchronized-step": "with silent",
+    "ddp-bypassed-wrapper": "past the wrapper",
+    "ddp-rank-guarded-collective": "of one rank",
+    "ddp-rank-dependent-split": "random_split(T",
+    "ddp-load-before-barrier": "torch.load",
+    "ddp-collective-in-loss": "    dist.all_reduce(loss)\n",
+}
+
+LEFT = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+model = DistributedDataParallel(nn.Linear(1, 1))
+for step in range(6):
+    loss = model(torch.ones(2, 1)).sum()
+    if rank == 1 and step > 3:
+        break
+    loss.backward()
+dist.destroy_process_group()
+"""
+
+
 def watch(folder: Path, *arguments: str) -> Process:
     return run([*WATCH, *arguments], folder)
 
@@ -98,6 +157,22 @@ def test_each_rule_is_found_on_its_line_and_confirms_the_linter(script: Path) ->
     assert "the script is done" in process.stderr
     assert "the script is done" not in process.stdout
     assert sorted(path.name for path in script.parent.iterdir()) == [".git", "model.pt", "report.json", "train.py"]
+
+
+@pytest.mark.long
+def test_the_rules_beyond_the_six_are_found_on_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(BEYOND, encoding="utf-8")
+    content = report(tmp_path, "--", "train.py", status=2)
+    assert found(content) == {("train.py", line_of(text, BEYOND), rule) for rule, text in BEYOND_SITES.items()}
+    states = {one["rule"]: one["state"] for one in content["verdicts"]}
+    assert states["ddp-missing-distributed-sampler"] == "cannot judge"  # the split is what is wrong
+
+
+@pytest.mark.long
+def test_a_rank_that_leaves_the_loop_is_found_at_its_statement(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LEFT, encoding="utf-8")
+    content = report(tmp_path, "--timeout=150", "--", "train.py", status=2)
+    assert found(content) == {("train.py", line_of("break", LEFT), "ddp-rank-local-exit")}
 
 
 @pytest.mark.long

@@ -118,7 +118,7 @@ def _asks_for_cuda(ended: Ended) -> bool:
 
 def _status(ended: Ended, states: set[str]) -> Status:
     if ended.timed_out:
-        return Status.CANNOT_TELL
+        return Status.FOUND if "found" in states else Status.CANNOT_TELL
     if ended.error is not None:
         return Status.FAILED
     if "found" in states:

@@ -47,8 +47,8 @@ first stepping), so that the same object has the same number on every rank that 
 ``backward``    a backward of a loss ended: ``held`` (the wrappers whose ``require_backward_grad_sync`` is off),
                 ``reached`` (the wrappers of which a parameter's gradient has changed; None if not known),
                 ``stepping`` (whether an optimizer's step ran it, in a closure), ``sites``; ``backward_begun``:
-                ``scaled`` (pairs of a ``collective`` of a tensor that it goes through, and how that is used other
-                than in a sum), ``sites``
+                ``fresh`` (the wrappers that hold no gradient yet, or zeros alone), ``scaled`` (pairs of a
+                ``collective`` of a tensor that it goes through, and how that is used other than in a sum), ``sites``
 ``sync``        the gradients of a wrapper were reduced, once for all buckets: ``model``
 ``no_sync``     entered: ``model``, ``taken`` (like ``sites``: where the method was taken from the wrapper, which is
                 elsewhere when the bound method is stored; in a context manager of the program's, where that one is

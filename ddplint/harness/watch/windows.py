@@ -44,12 +44,15 @@ def windows(rank: Rank, model: int) -> Iterator[Window]:
     forwards: list[Event] = []
     silences: list[Event] = []
     syncs = 0
-    for event in rank.of("forward", "backward", "sync", "step", "no_sync", "no_sync_end"):
+    for event in rank.of("forward", "backward_begun", "backward", "sync", "step", "no_sync", "no_sync_end"):
         kind = event["ev"]
         if kind == "step":
             if model in (event.get("models") or ()):
                 yield Window(event, pairs)
                 pairs, forwards, syncs = [], [], 0
+        elif kind == "backward_begun":
+            if model in (event.get("fresh") or ()):
+                pairs = []  # what they gave was thrown away: they were about the gradients of something else
         elif kind == "backward":
             # Reduces are told when they are done, which is before the backward's own end.
             if forwards or syncs:

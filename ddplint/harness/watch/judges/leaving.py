@@ -79,7 +79,8 @@ def _statement(rank: Rank, waits: Event, gone: Rank, source: Source) -> tuple[St
         if statement is not None and first:
             return sites(left), f"This {statement.kind} is"
     stack = sites(waits)
-    ways = _skips(stack, source) if _has_skipped(gone) else _ends(stack, source)
+    is_over_batches = any(True for _ in gone.of("batch"))  # a loop over a loader is left with its pass
+    ways = _skips(stack, source) if _has_skipped(gone) else _ends(stack, source, is_inside=not is_over_batches)
     places = sorted({way for way, _ in ways})
     if len(places) != 1:
         return (), ""
@@ -138,10 +139,9 @@ def _skips(stack: Stack, source: Source) -> list[tuple[Stack, str]]:
     return found
 
 
-def _ends(stack: Stack, source: Source) -> list[tuple[Stack, str]]:
-    """The statements that leave the loops round the one that reads the batches for the call at ``stack``."""
+def _ends(stack: Stack, source: Source, *, is_inside: bool) -> list[tuple[Stack, str]]:
+    """The statements that leave the loops round the call at ``stack``, the innermost only where ``is_inside``."""
     found: list[tuple[Stack, str]] = []
-    is_inside = False
     for at, site in enumerate(stack):
         loops = source.loops(site)
         outer_loops = loops if is_inside else loops[:-1]

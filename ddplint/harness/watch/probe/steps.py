@@ -47,7 +47,8 @@ _Gradients = dict[int, list[tuple[int, int] | None]]
 def _backward_begun(losses: Any) -> _Gradients:
     dist = _torch.distributed
     world = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-    writing.emit("backward_begun", scaled=graphs.scaled(losses, world), sites=sites.here())
+    fresh = [wrapped.number for wrapped in wrapper.all_wrapped() if not any(map(_is_held, wrapped.parameters))]
+    writing.emit("backward_begun", fresh=fresh, scaled=graphs.scaled(losses, world), sites=sites.here())
     graphs.forget()
     return _gradients()
 
@@ -64,6 +65,14 @@ def _backward_ended(before: _Gradients | None) -> None:
         stepping=any(its in current for _, its in _running()),
         sites=sites.here(),
     )
+
+
+def _is_held(parameter: Any) -> bool:
+    """Whether a parameter has a gradient that is not zero."""
+    gradient = parameter.grad
+    if gradient is None:
+        return False
+    return bool(gradient._nnz() if gradient.is_sparse else gradient.detach().any())  # noqa: SLF001
 
 
 def _gradients() -> _Gradients:
