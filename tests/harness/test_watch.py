@@ -94,7 +94,7 @@ BEYOND_SITES = {
     "ddp-rank-guarded-collective": "of one rank",
     "ddp-rank-dependent-split": "random_split(T",
     "ddp-load-before-barrier": "torch.load",
-    "ddp-collective-in-loss": "    dist.all_reduce(loss)\n",
+    "ddp-collective-in-loss": "    dist.all_reduce(loss)",
 }
 
 LEFT = """\
