@@ -44,11 +44,14 @@ def preload() -> None:
         import torch._dynamo.utils  # noqa: F401  # the wrapper's constructor imports it, for seconds
 
 
-def run(function: Callable[[int, int], Result], nproc: int, timeout: float = 60.0) -> list[Result]:
+def run(
+    function: Callable[[int, int], Result], nproc: int, timeout: float = 60.0, *, join: bool = True
+) -> list[Result]:
     """The results of ``function(rank, nproc)`` on ``nproc`` ranks, by rank.
 
-    Results travel pickled. ``timeout`` is in seconds and holds for the whole. Raises ``RankError`` with the first
-    error that is not the echo of another rank's, or when the time is out. No rank outlives the call.
+    Results travel pickled. ``timeout`` is in seconds and holds for the whole. Without ``join`` the ranks are in no
+    group yet. Raises ``RankError`` with the first error that is not the echo of another rank's, or when the time is
+    out. No rank outlives the call.
     """
     preload()
     # What is still in a buffer would be written once by each rank.
@@ -60,7 +63,7 @@ def run(function: Callable[[int, int], Result], nproc: int, timeout: float = 60.
             for rank in range(nproc):
                 pid = os.fork()
                 if pid == 0:
-                    _be_rank(function, rank, nproc, timeout, Path(folder))
+                    _be_rank(function, rank, nproc, timeout if join else None, Path(folder))
                 running[pid] = rank
             _wait(running, time.monotonic() + timeout, Path(folder))
         finally:
@@ -72,8 +75,13 @@ def run(function: Callable[[int, int], Result], nproc: int, timeout: float = 60.
         return [pickle.loads(Path(folder, f"result-{rank}").read_bytes()) for rank in range(nproc)]  # noqa: S301
 
 
-def _be_rank(function: Callable[[int, int], Result], rank: int, nproc: int, timeout: float, folder: Path) -> None:
-    """Run as rank and leave: the exit skips Python's, where a gloo group may abort after all work is done."""
+def _be_rank(
+    function: Callable[[int, int], Result], rank: int, nproc: int, timeout: float | None, folder: Path
+) -> None:
+    """Run as rank, in a group if that has a ``timeout``, and leave.
+
+    The exit skips Python's, where a gloo group may abort after all work is done.
+    """
     status = 1
     try:
         guard.die_with_parent()
@@ -83,9 +91,10 @@ def _be_rank(function: Callable[[int, int], Result], rank: int, nproc: int, time
         import torch.distributed as dist
 
         torch.set_num_threads(1)
-        limit = timedelta(seconds=timeout)
-        meeting = f"file://{folder}/meeting"
-        dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=nproc, timeout=limit)
+        if timeout is not None:
+            limit = timedelta(seconds=timeout)
+            meeting = f"file://{folder}/meeting"
+            dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=nproc, timeout=limit)
         content = pickle.dumps(function(rank, nproc))
         path = Path(folder, f"writing-{rank}")
         path.write_bytes(content)

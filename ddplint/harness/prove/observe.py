@@ -23,7 +23,6 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed import FileStore  # type: ignore[attr-defined]
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
-from torch.distributed.distributed_c10d import _set_pg_timeout
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data import DataLoader, Subset
@@ -42,8 +41,8 @@ _UNSEEN = "an autograd kernel was not registered"  # torch's warning of what goe
 _read = torch.load
 
 
-def observed(script: Path, folder: Path, late: float = 0.0) -> Seen:
-    """Run ``script`` in ``folder`` on this rank of a process group; returns what was seen of it.
+def observed(script: Path, folder: Path, rank: int, world: int, late: float = 0.0) -> Seen:
+    """Run ``script`` in ``folder`` as this ``rank`` of so many; returns what was seen of it.
 
     A file that is there is written to only after ``late`` seconds.
     """
@@ -111,19 +110,18 @@ def observed(script: Path, folder: Path, late: float = 0.0) -> Seen:
     _replace(dist, "all_reduce", noted_sum)
     _replace(warnings, "showwarning", noted_warning)
     register_optimizer_step_post_hook(noted_step)
-    # Not a barrier, which would answer the call of a rank that still waits for another one.
-    rank, world = dist.get_rank(), dist.get_world_size()
-    ends = FileStore(str(folder.with_suffix(".ends")), world)
+    # No barriers, which would answer the call of a rank that still waits for another one.
+    store = FileStore(str(folder.with_suffix(".store")), world)
+    _meet(store, "begin", rank, world)
     try:
-        _run(script, folder)
+        _run(script, folder, rank, world)
     except RuntimeError as error:
         if not any(words in str(error) for words in (*_OUT_OF_TIME, *_LEFT)):
             raise
         seen.waited = _line(error, script)
     if not wrappers:
         raise RuntimeError("the program wraps no model")
-    ends.set(str(rank), "")
-    ends.wait([str(other) for other in range(world)], _LIMIT)
+    _meet(store, "end", rank, world)
     if rank == 0:
         seen.loaded = _loaded(folder, plain[0])
     seen.parameters = _parameters(wrappers[0].module)
@@ -158,7 +156,7 @@ def replayed(script: Path, folder: Path, passes: list[list[Batch]]) -> Seen:
     warnings.filterwarnings("ignore", f".*{_UNSEEN}")
     _replace(nn.parallel, "DistributedDataParallel", bare)
     register_optimizer_step_post_hook(noted_step)
-    _run(script, folder)
+    _run(script, folder, 0, 1)
     seen.parameters = _parameters(models[0].module)
     return seen
 
@@ -177,18 +175,24 @@ class _Bare(nn.Module):
         return contextlib.nullcontext()
 
 
-def _run(script: Path, folder: Path) -> None:
-    """Run ``script`` as torchrun would, in the process group there is."""
-    rank, world = dist.get_rank(), dist.get_world_size()
+def _meet(store: FileStore, name: str, rank: int, world: int) -> None:
+    """Wait until all ranks have come to what is called ``name``."""
+    store.set(f"{name}-{rank}", "")
+    store.wait([f"{name}-{other}" for other in range(world)], _LIMIT)
+
+
+def _run(script: Path, folder: Path, rank: int, world: int) -> None:
+    """Run ``script`` as torchrun would; its process group outlives it."""
+    start = dist.init_process_group
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
     os.chdir(folder)
     sys.argv = [str(script)]
 
-    def bounded(*_: object, timeout: timedelta | None = None, **__: object) -> None:
-        if timeout is not None:
-            _set_pg_timeout(timeout)
+    def joined(*arguments: Any, **options: Any) -> None:
+        options |= {"init_method": f"file://{folder.with_suffix('.meeting')}", "rank": rank, "world_size": world}
+        start(*arguments, **options)
 
-    _replace(dist, "init_process_group", bounded)
+    _replace(dist, "init_process_group", joined)
     _replace(dist, "destroy_process_group", lambda *_, **__: None)
     with contextlib.redirect_stdout(io.StringIO()):
         runpy.run_path(str(script), run_name="__main__")

@@ -71,7 +71,7 @@ def _run(program: Program, folder: Path, nproc: int, proof: Proof) -> Run:
     from ddplint.harness.prove.observe import observed
 
     folder.mkdir()
-    seen = ranks.run(lambda _rank, _nproc: observed(program.path, folder, proof.late), nproc)
+    seen = ranks.run(lambda rank, world: observed(program.path, folder, rank, world, proof.late), nproc, join=False)
     waiting = [
         f"rank {rank} waited in vain in line {one.waited}" for rank, one in enumerate(seen) if one.waited is not None
     ]
@@ -88,7 +88,7 @@ def _replay(program: Program, folder: Path, seen: list[Seen]) -> Seen:
         passes = joined(seen)
     except ValueError:
         raise ranks.RankError("its ranks had different numbers of batches") from None
-    [alone] = ranks.run(lambda _rank, _nproc: replayed(program.path, folder, passes), 1)
+    [alone] = ranks.run(lambda _rank, _world: replayed(program.path, folder, passes), 1, join=False)
     return alone
 
 
