@@ -140,8 +140,8 @@ def test_the_pages_have_the_figures(proved: tuple[int, Process, Any]) -> None:
     ranks, process, _ = proved
     printed = [figures(line, ranks) for line in process.stdout.splitlines()]
     quoted = [line for rule in RULES.values() for line in page(rule).sections["Proof"].splitlines()]
-    rows = [line for line in quoted if re.search(r"\S  +\S", line)]
-    assert len(rows) > 20
+    rows = [line for line in quoted if re.search(r"\S  +\S", line) and not line.startswith("files that")]  # a race
+    assert len(rows) > 50
     assert [row for row in rows if figures(row, ranks) not in printed] == []
 
 
