@@ -15,15 +15,14 @@ NONLINEAR = frozenset(
 """Functions and methods whose gradient depends on the value they are given."""
 
 
-def by_ranks(divisors: Iterable[Value]) -> bool:
-    """Whether something is divided by the number of ranks."""
-    return any(_counts_ranks(atom) for value in divisors for atom in value.atoms())
-
-
-def _counts_ranks(atom: object) -> bool:
-    if isinstance(atom, Ranked):
-        return atom.role == "world size"
-    return isinstance(atom, Sym) and "world" in atom.text
+def by_ranks(trace: facts.Trace, divisors: Iterable[Value]) -> bool:
+    """Whether something is divided by the number of ranks: what torch says it is, or what the group is made with."""
+    atoms = {atom for value in divisors for atom in value.atoms()}
+    if any(isinstance(atom, Ranked) and atom.role == "world size" for atom in atoms):
+        return True
+    unknown = {atom.text for atom in atoms if isinstance(atom, Sym)}
+    sizes = (join.size for join in trace.of(facts.Join) if join.size is not None) if unknown else ()
+    return any(isinstance(atom, Sym) and atom.text in unknown for size in sizes for atom in size.atoms())
 
 
 def distorted(made_of: frozenset[Any]) -> frozenset[Any]:

@@ -139,8 +139,9 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
     if isinstance(op, ast.Mod) and isinstance(left, Const) and isinstance(left.value, str):
         return one(_filled_in(left, [one(right)]))
     made = blend(name, [one(left), one(right)])
-    if isinstance(op, ast.Pow) or (isinstance(op, ast.Div) and by_ranks([one(right)])):
-        made = replace(made, made_of=made.made_of | distorted(left.taint))
+    cut = distorted(left.taint)
+    if cut and (isinstance(op, ast.Pow) or (isinstance(op, ast.Div) and by_ranks(m.trace, [one(right)]))):
+        made = replace(made, made_of=made.made_of | cut)
     return one(facts.begun_by(made, one(left)) if isinstance(op, ast.Add) else made)
 
 

@@ -399,10 +399,11 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     taint = made_of | frozenset(
         p for value in args.all() for p in value.taint if name not in _CUTS_GRAPH or not isinstance(p, _OF_GRAPH)
     )
-    if name in NONLINEAR or (name in ("div", "div_", "true_divide") and by_ranks(args.positional)):
-        taint |= distorted(taint)
+    cut = distorted(taint)
+    if cut and (name in NONLINEAR or (name in ("div", "div_", "true_divide") and by_ranks(m.trace, args.positional))):
+        taint |= cut
         if name == "div_" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            mark_in_place(m, node.func.value, one(me), distorted(taint))
+            mark_in_place(m, node.func.value, one(me), cut)
     ranked = me.ranked or (result.ranked and name not in _PLACES)
     return one(Sym(result.text, ranked, me.counter and not taint, me.opaque, taint))
 
