@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SAMPLER, EPOCH, STATE, SAVE, MOVE, SYNC, *_ = BY_SYMBOL
 SPLIT, RACE = "ddp-rank-dependent-split", "ddp-load-before-barrier"
+DRIFT, PAST = "ddp-unsynchronized-step", "ddp-bypassed-wrapper"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,17 @@ for epoch in range(5):
     for inputs, targets in loader:
         optimizer.zero_grad()
         nn.functional.mse_loss(net(inputs.to(device)), targets.to(device)).backward()
+        optimizer.step()
+"""
+TWICE = """\
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(5):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        given = net(inputs.to(device))
+        first, second = nn.functional.mse_loss(given, targets.to(device)), given.square().mean()
+        first.backward(retain_graph=True)
+        second.backward()
         optimizer.step()
 """
 PERHAPS = """\
@@ -346,6 +358,20 @@ CURES = {
         + TRAIN,
         "[48, 16])",
         "[48, 16], generator=torch.Generator().manual_seed(0))",
+    ),
+    "second backward": Cure(
+        DRIFT,
+        "Back-propagate the sum of the losses once",
+        HEAD + SETUP + SHARED + MODEL + TWICE,
+        "first.backward(retain_graph=True)\n        second.backward()",
+        "(first + second).backward()",
+    ),
+    "past the wrapper": Cure(
+        PAST,
+        "Call 'net(...)' instead",
+        HEAD + SETUP + SHARED + MODEL + "inner = net.module\n" + TRAIN.replace("net(", "inner("),
+        "inner(",
+        "net(",
     ),
     "race": Cure(
         RACE,

@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
-from ddplint.engine.placing import places_to_report
+from ddplint.engine.bypassing import Bypassed
+from ddplint.engine.placing import function_of, places_to_report
 from ddplint.engine.questions import Program
+from ddplint.engine.values import Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place, wrapped_at, wrapped_here
-from ddplint.rules.wording import spelled
+from ddplint.rules.wording import outer_of, spelled, target_of, written
 
 SYMBOL = "ddp-bypassed-wrapper"
 
@@ -36,6 +38,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 place(found.backward.site, site),
                 place(found.step.site, site),
                 wrapped_at(found.wrap.wrapper, site),
+                _cure(found, site),
             )
             others = [
                 (found.backward.site, "the backward that averages nothing is here"),
@@ -45,12 +48,29 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             yield finding(SYMBOL, site, details, others)
 
 
+def _cure(found: Bypassed, site: Site) -> str:
+    """What to call in place of the model inside."""
+    called = site.node.func if isinstance(site.node, ast.Call) else None
+    name = None
+    if called is not None and site == found.call.site:
+        name = outer_of(called, site)
+    if name is None:
+        target = target_of(found.wrap.site)
+        if target is not None and function_of(found.wrap.site) == function_of(site):
+            name = written(target[0], "") or None
+    wrapper = f"'{name}(...)'" if name else "the wrapper"
+    method = found.call.method
+    if method in ("", "forward", "__call__"):
+        return f"Call {wrapper} instead"
+    return f"Let the model's forward() call {method}(), and call {wrapper}"
+
+
 RULE = Rule(
     id="W7112",
     symbol=SYMBOL,
     message=(
         "The loss comes from %s, past the wrapper, whose forward alone prepares the averaging of gradients: the "
-        "backward at %s averages none, each rank steps on its own at %s (model wrapped at %s). Call the wrapper"
+        "backward at %s averages none, each rank steps on its own at %s (model wrapped at %s). %s"
     ),
     check=check,
     default_enabled=False,

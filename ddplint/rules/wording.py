@@ -137,6 +137,38 @@ def _last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def outer_of(node: ast.AST, site: Site) -> str | None:
+    """What the function around ``site`` calls the object whose ``.module`` an expression there is, or goes on from."""
+    for _ in range(_MOST_WRAPPED):
+        while isinstance(node, ast.Attribute) and node.attr != "module":
+            node = node.value
+        if isinstance(node, ast.Attribute):
+            return written(node.value, "") or None
+        if isinstance(node, ast.IfExp):
+            arms = [arm for arm in (node.body, node.orelse) if isinstance(arm, ast.Attribute) and arm.attr == "module"]
+            node = arms[0] if arms else node
+            if not arms:
+                return None
+        elif isinstance(node, ast.Name) and (value := _bound_to(node, site)) is not None:
+            node = value
+        else:
+            return None
+    return None
+
+
+def _bound_to(name: ast.Name, site: Site) -> ast.expr | None:
+    """What the only assignment to a name in the function around ``site`` gives it."""
+    here = function_of(site)
+    values = [
+        node.value
+        for node in ast.walk(site.module.tree)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == name.id for target in node.targets)
+        and function_of(Site(site.module, node)) == here
+    ]
+    return values[0] if len(values) == 1 else None
+
+
 def is_statement(site: Site) -> bool:
     """Whether the call at ``site`` stands for itself, so that nothing needs what it gives."""
     return any(isinstance(node, ast.Expr) and node.value is site.node for node in ast.walk(site.module.tree))
