@@ -127,6 +127,13 @@ class PartOf:
     state: StateDict
 
 
+@dataclass(frozen=True)
+class Weights:
+    """In what a value is made of: the parameters or buffers of a network, or what hangs on them, such as gradients."""
+
+    module: Obj
+
+
 def begun_by(text: Sym, first: Value | None) -> Sym:
     """A text made of several parts: of the keys in it, it begins as those do that stand first."""
     keys = {part for part in text.made_of if isinstance(part, KeyOf)}

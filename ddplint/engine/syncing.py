@@ -10,7 +10,7 @@ from ddplint.engine.conditions import ALWAYS, NEVER, Case, Fact, Path, conjoin, 
 from ddplint.engine.library.making import holds
 from ddplint.engine.placing import under_a_test
 from ddplint.engine.rounds import Trial, calculable
-from ddplint.engine.values import Const, Obj, Value
+from ddplint.engine.values import Const, Obj, Sym, Value
 
 FLAG = "require_backward_grad_sync"
 """The attribute of a wrapper that decides whether a forward prepares a reduction."""
@@ -297,22 +297,41 @@ def reduced_by_hand(trace: facts.Trace, wrapper: Obj) -> bool:
 
     Code out of sight may do so where it is given the wrapper, or its parameters, between a backward and the step.
     """
-    trains = {step.loops for step in trace.of(facts.Step)}
-    differentiated = False
+    trains = differentiated = False
     for event in trace.events:
         match event:
             case facts.Backward():
-                differentiated = True
+                trains = differentiated = True
             case facts.Step():
                 differentiated = False
             case facts.Prepare() if event.wrapper is wrapper:
                 return True
             case facts.Escape() if differentiated and is_of(event.thing, wrapper):
                 return True
-            case facts.Collective():
-                # a number for the log is made of the network too, and is seldom sent with every step
-                whole = "parameters of" in event.tensors.key
-                near = whole or any(event.loops[: len(loops)] == loops for loops in trains)
-                if near and any(isinstance(part, Obj) and is_of(part, wrapper) for part in event.tensors.taint):
+            case facts.Collective() if trains:
+                # numbers that the network gave are sent for the log or to decide on an early end
+                taint = event.tensors.taint
+                if any(_is_weight_of(part, wrapper) for part in taint) or _is_named_by(event.tensors, wrapper):
+                    return True
+                if differentiated and any(isinstance(part, Obj) and is_of(part, wrapper) for part in taint):
                     return True
     return False
+
+
+def _is_weight_of(part: object, wrapper: Obj) -> bool:
+    """Whether something is made of parameters of the wrapper's network."""
+    match part:
+        case facts.Weights(module=module) | facts.StateDict(module=module):
+            return is_of(module, wrapper)
+        case facts.PartOf(state=state):
+            return is_of(state.module, wrapper)
+    return False
+
+
+def _is_named_by(tensors: Value, wrapper: Obj) -> bool:
+    """Whether it is reached by name from the wrapper or its network: ``model.head.weight.grad``."""
+    inner = wrapper.attrs.get("module")
+    owners = [wrapper, *(inner.atoms() if inner is not None else ())]
+    starts = tuple(f"{owner.key}." for owner in owners if isinstance(owner, Obj))
+    texts = [atom.text for atom in tensors.atoms() if isinstance(atom, Sym)]
+    return any(text.startswith(starts) and "(" not in text for text in texts)

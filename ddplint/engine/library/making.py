@@ -269,6 +269,9 @@ def attribute(m: Machine, thing: Obj, name: str) -> Value | None:
             return one(Sym(f"type of {thing.notes['value']}", opaque=False))
         case ("ddp", "reducer"):
             return one(m.new("reducer", wrapper=thing))
+        case ("optimizer", "param_groups"):
+            over = frozenset(facts.Weights(part) for part in thing.notes.get("over", ()) if isinstance(part, Obj))
+            return one(Sym(f"{thing.key}.{name}", made_of=over))
         case ("ddp", "device"):
             return one(Sym(f"{thing.key}.device", ranked=True))
         case ("path", "parent" | "name" | "stem" | "suffix"):

@@ -358,7 +358,7 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
         if me.kind == "ddp":
             return _named(m, me, event)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
-        return one(Sym(f"{name} of {me.key}", opaque=False, made_of=frozenset({me})))
+        return one(Sym(f"{name} of {me.key}", opaque=False, made_of=frozenset({me, facts.Weights(me)})))
     if name == "no_sync" and me.kind == "ddp":
         return one(m.new("nosync", node, wrapper=me))
     if name == "join" and me.kind == "ddp":
