@@ -398,8 +398,8 @@ class Machine:
         """Give the names that the body of a loop counts up the value they have in any round."""
         for name in counted(node):
             old = self.frame.names.get(name)
-            if old is not None and all(isinstance(a, Const) and isinstance(a.value, int | float) for a in old.atoms()):
-                self.write(self.frame.names, name, one(Sym(f"{name} counted {turn.mark}", counter=True, opaque=False)))
+            if old is not None and all(_is_count(atom, name) for atom in old.atoms()):
+                self.write(self.frame.names, name, one(Sym(f"{name} so far {turn.mark}", counter=True, opaque=False)))
 
     def leave(self, node: ast.AST, statement: str) -> None:
         """``break`` or ``continue``."""
@@ -626,6 +626,13 @@ def _widened(value: Value) -> Value:
     if any(isinstance(atom, Obj) and atom.kind in ("dict", "list", "tuple", "set") for atom in value.atoms()):
         return one(blend("part of", [value], opaque=True))
     return value
+
+
+def _is_count(atom: Atom, name: str) -> bool:
+    """Whether it is a number, or what a loop counted under this name."""
+    if isinstance(atom, Const):
+        return isinstance(atom.value, int | float)
+    return isinstance(atom, Sym) and atom.counter and not atom.made_of and f"{name} so far loop@" in atom.text
 
 
 def _forget(value: Value, mark: str) -> Value:

@@ -79,6 +79,42 @@ def under_a_test(route: Iterable[Site]) -> bool:
     return any(_in_an_arm(site) for site in route)
 
 
+def starts_anew(loop: ast.AST, name: str, step: Site) -> bool | None:
+    """Whether a loop sets what it counts under a name back to zero where it steps; None where it sets it otherwise."""
+    found = False
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=[*targets], value=value) if any(_is_name(target, name) for target in targets):
+                if isinstance(value, ast.BinOp) and _is_name(value.left, name):
+                    continue
+                if not isinstance(value, ast.Constant) or value.value != 0 or not _in_one_arm(loop, node, step.node):
+                    return None
+                found = True
+            case ast.AnnAssign(target=target) | ast.NamedExpr(target=target) | ast.For(target=target):
+                if _is_name(target, name):
+                    return None
+    return found
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _in_one_arm(loop: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    """Whether the innermost ``if`` around a statement has another in the same arm."""
+    arms = [
+        arm
+        for node in ast.walk(loop)
+        if isinstance(node, ast.If)
+        for arm in (node.body, node.orelse)
+        if any(part is one for statement in arm for part in ast.walk(statement))
+    ]
+    if not arms:
+        return False
+    inner = min(arms, key=lambda arm: (arm[-1].end_lineno or arm[-1].lineno) - arm[0].lineno)
+    return any(part is other for statement in inner for part in ast.walk(statement))
+
+
 def _in_an_arm(site: Site) -> bool:
     line = site.line
     for node in ast.walk(site.module.tree):

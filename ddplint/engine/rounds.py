@@ -19,6 +19,7 @@ _CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _NUMBER = re.compile(r"-?\d{1,9}(\.\d{1,9})?")
 _ROUND = re.compile(r"(?:number|count) loop@(\d+);")
+_COUNT = re.compile(r"(\w+) so far loop@(\d+);")
 _VAGUE = re.compile(r"\||loop@|counted|count by|^['\"]|^None$|^[0-9a-f]{12}$|^[A-Z]\w*\(")
 """In the text of something of which the text does not say all: other things than a number may be written so."""
 _SAMPLES = (2, 3, 4)
@@ -34,11 +35,18 @@ def calculable(test: Fact) -> bool:
     return isinstance(_parsed(test[0].text), tuple)
 
 
+def counters_in(tests: Iterable[Fact], own: facts.Loop) -> set[str]:
+    """The names that a loop counts by hand, of which tests speak."""
+    found = (match for key, _ in tests for match in re.finditer(_COUNT, key.text))
+    return {match[1] for match in found if match[2] == str(own.uid)}
+
+
 class Trial:
     """Facts to be tried out in the rounds of loops.
 
     ``given`` holds each group of facts with the number of rounds by which it looks back. ``last`` are loops that are in
-    their last round, ``own`` is the one whose round is searched for.
+    their last round, ``own`` is the one whose round is searched for. ``until``: facts on which a counter by hand starts
+    anew, so that the first round in which they hold is the only one.
     """
 
     def __init__(
@@ -46,6 +54,7 @@ class Trial:
         given: Iterable[tuple[Iterable[Fact], int]],
         own: facts.Loop | None,
         last: Iterable[facts.Loop] = (),
+        until: Iterable[Fact] = (),
     ) -> None:
         self._terms = [
             (term, answer, back)
@@ -53,16 +62,21 @@ class Trial:
             for key, answer in group
             if isinstance(term := _parsed(key.text), tuple)
         ]
+        self._until = [(term, answer, 0) for key, answer in until if isinstance(term := _parsed(key.text), tuple)]
         asked = {name for term, _, _ in self._terms for name in _names(term)}
-        own = own if own is not None and f"@{own.uid}" in asked else None
+        self._counters = {name for name in asked if name.startswith("@") and ":" in name}
+        own = own if own is not None and any(name.split(":")[0] == f"@{own.uid}" for name in asked) else None
         self._own = own
         self._last = [(loop, _parsed(loop.rounds) if loop.rounds else None) for loop in last]
-        self._rounds = _parsed(own.rounds) if own is not None and own.rounds else None
+        # what is counted by hand goes on where the loop is run again
+        self._rounds = _parsed(own.rounds) if own is not None and own.rounds and not self._counters else None
 
     def holds(self) -> bool:
         """Whether there is such a round, whatever the numbers are; of a length only some may have one."""
         names = {name for term, _, _ in self._terms for name in _names(term)}
-        own = {f"@{self._own.uid}"} if self._own is not None else set()
+        if self._counters and not self._can_count(names):
+            return False
+        own = {f"@{self._own.uid}", *self._counters} if self._own is not None else set()
         inner = {f"@{loop.uid}" for loop, _ in self._last}
         for term in [self._rounds, *(rounds for _, rounds in self._last)]:
             names |= set(_names(term)) if term is not None else set()
@@ -76,6 +90,16 @@ class Trial:
                 for length in (_LENGTHS if lengths else _LENGTHS[:1])
             )
             for numbers in product(_SAMPLES, repeat=len(others))
+        )
+
+    def _can_count(self, names: set[str]) -> bool:
+        """Whether the only thing that is counted by hand is counted in the loop whose round is searched for."""
+        if self._own is None or self._last or any(back for _, _, back in self._terms):
+            return False
+        return (
+            len(self._counters) == 1
+            and all(name.split(":")[0] == f"@{self._own.uid}" for name in self._counters)
+            and (f"@{self._own.uid}" not in names)
         )
 
     def _some_round(self, numbers: Mapping[str, Any]) -> bool:
@@ -92,20 +116,23 @@ class Trial:
                 inner[f"@{loop.uid}"] = known - 1
             else:
                 free.append(f"@{loop.uid}")
+        if self._until:
+            ends = (turn for turn in range(_ROUNDS_TRIED) if self._all_hold(numbers, turn, self._until))
+            return (turn := next(ends, None)) is not None and self._all_hold(numbers, turn, self._terms)
         # how long such a loop is nobody knows: it has to hold wherever it ends
         return all(
             any(
-                self._all_hold({**numbers, **inner, **dict(zip(free, ends, strict=True))}, turn)
+                self._all_hold({**numbers, **inner, **dict(zip(free, ends, strict=True))}, turn, self._terms)
                 for turn in range(min(rounds, _ROUNDS_TRIED))
             )
             for ends in product(range(_ROUNDS_TRIED), repeat=min(len(free), 2))
         )
 
-    def _all_hold(self, numbers: Mapping[str, Any], turn: int) -> bool:
-        for term, answer, back in self._terms:
+    def _all_hold(self, numbers: Mapping[str, Any], turn: int, terms: Iterable[tuple[_Term, bool, int]]) -> bool:
+        for term, answer, back in terms:
             seen = dict(numbers)
             if self._own is not None:
-                seen[f"@{self._own.uid}"] = turn - back
+                seen |= dict.fromkeys((f"@{self._own.uid}", *self._counters), turn - back)
             for loop, _ in self._last:
                 seen[f"@{loop.uid}"] = numbers.get(f"@{loop.uid}", 0) - back
             if self._own is not None and turn < back:
@@ -124,6 +151,8 @@ def _parsed(text: str) -> _Term | None:
         return number
     if match := _ROUND.fullmatch(text):
         return f"@{match[1]}"
+    if match := _COUNT.fullmatch(text):
+        return f"@{match[2]}:{match[1]}"
     name, bracket, rest = text.partition("(")
     if bracket and name in _CALCULATIONS and rest.endswith(")"):
         parts = list(_arguments(rest[:-1]))

@@ -17,9 +17,10 @@ from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
 from ddplint.engine.operators import binary
 from ddplint.engine.ordering import mark_order
-from ddplint.engine.values import NONE, Const, Obj, Sym, Value, one, union
+from ddplint.engine.values import NONE, Atom, Const, Obj, Sym, Value, one, union
 
 _MOST_FACTS = 20
+_LONGEST_COUNT = 60
 """How many facts a path collects before further tests are no longer remembered."""
 
 
@@ -146,6 +147,9 @@ def _augment(m: Machine, node: ast.AugAssign) -> None:
             thing.notes["loose"] = True
         return
     value = binary(m, node.op, old, more)
+    if isinstance(node.op, ast.Add) and type(more.constant()) is int and all(_counts(atom) for atom in old.atoms()):
+        assign(m, node.target, value)
+        return
     if (
         m.loops
         and all(isinstance(atom, Sym | Const) for atom in value.atoms())
@@ -168,6 +172,11 @@ def _augment(m: Machine, node: ast.AugAssign) -> None:
         # an attribute that a method adds to counts the calls of the method
         value = one(Sym(f"{ast.unparse(node.target)} counted", ranked=value.per_rank, counter=True, opaque=False))
     assign(m, node.target, value)
+
+
+def _counts(atom: Atom) -> bool:
+    """Whether it is what a name of the same function counts in a loop, exactly told."""
+    return isinstance(atom, Sym) and atom.counter and " so far loop@" in atom.text and len(atom.text) < _LONGEST_COUNT
 
 
 def _as_load(node: ast.expr) -> ast.expr:

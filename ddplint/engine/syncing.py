@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ddplint.engine import facts
 from ddplint.engine.conditions import ALWAYS, NEVER, Case, Fact, Path, conjoin, disjoin, forgotten, meets
 from ddplint.engine.library.making import holds
-from ddplint.engine.placing import under_a_test
-from ddplint.engine.rounds import Trial, calculable
+from ddplint.engine.placing import starts_anew, under_a_test
+from ddplint.engine.rounds import Trial, calculable, counters_in
 from ddplint.engine.values import Const, Obj, Sym, Value
 
 FLAG = "require_backward_grad_sync"
@@ -236,7 +236,13 @@ def _surely(
         return False
     own = common[-1] if common else None
     groups = [((silent.facts | stepping.facts) - always, 0), (set_to.facts - always, back)]
-    return Trial(groups, own, last).holds()
+    until: frozenset[Fact] = frozenset()
+    if own is not None and (names := counters_in(asked | steps, own)):
+        anew = [starts_anew(own.site.node, name, step.site) for name in names]
+        if None in anew:
+            return False
+        until = steps if any(anew) else until
+    return Trial(groups, own, last, until).holds()
 
 
 def _given(backward: facts.Backward, case: Case) -> frozenset[Fact]:
