@@ -8,6 +8,7 @@ from typing import Any
 from ddplint.engine import facts, library
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.declared import ON_ONE_RANK
+from ddplint.engine.gradients import without_graph
 from ddplint.engine.importing import module_member
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import _is_classmethod, bind, is_property, method
@@ -34,6 +35,9 @@ from ddplint.engine.values import (
 
 _ALIKE = frozenset({"requires_grad", "dtype", "ndim", "is_leaf", "is_cuda", "grad_fn"})
 """What tensors of one place in the program have in common, whatever they hold."""
+
+_SIZES = frozenset({"shape", "nbytes", "itemsize"})
+"""What tells how large a tensor is, and nothing of its graph."""
 
 
 def attribute(m: Machine, base: Value, name: str, node: ast.AST | None) -> Value:
@@ -100,17 +104,14 @@ def _kept(name: str, made_of: frozenset[Any]) -> frozenset[Any]:
     """What an attribute of something made of these is made of."""
     if name in ("device", "dtype"):
         return frozenset()
-    return _without_forwards(made_of) if name == "data" else _without_parts(made_of)
+    if name == "data" or name in _ALIKE or name in _SIZES:
+        return without_graph(made_of)
+    return _without_parts(made_of)
 
 
 def _without_parts(made_of: frozenset[Any]) -> frozenset[Any]:
     """What something is made of that only tells something about an entry of a state dict."""
     return frozenset(part for part in made_of if not isinstance(part, facts.PartOf))
-
-
-def _without_forwards(made_of: frozenset[Any]) -> frozenset[Any]:
-    """What the numbers of a tensor are made of, which have no gradient."""
-    return frozenset(part for part in made_of if not isinstance(part, facts.Forward | facts.Collective))
 
 
 def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -> Value:

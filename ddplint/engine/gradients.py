@@ -1,4 +1,4 @@
-"""What a calculation does to a value that came out of a collective, which autograd does not see."""
+"""What a calculation does to the graph of a value, and to what a collective gave, which autograd does not see."""
 
 from __future__ import annotations
 
@@ -28,3 +28,10 @@ def by_ranks(trace: facts.Trace, divisors: Iterable[Value]) -> bool:
 def distorted(made_of: frozenset[Any]) -> frozenset[Any]:
     """The marks of what is divided by the number of ranks or used nonlinearly."""
     return frozenset(facts.Distorted(part) for part in made_of if isinstance(part, facts.Collective))
+
+
+def without_graph(made_of: frozenset[Any]) -> frozenset[Any]:
+    """What the numbers of a tensor are made of, through which no gradient comes back."""
+    return frozenset(
+        part for part in made_of if not isinstance(part, facts.Forward | facts.Collective | facts.Distorted)
+    )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.conditions import Key, fact
+from ddplint.engine.gradients import without_graph
 from ddplint.engine.library.making import attribute_was_set, has_method
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
@@ -68,10 +70,13 @@ def _convert(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
         if isinstance(atom, Obj) and atom.kind == "path":
             return atom.notes["value"]  # type: ignore[no-any-return]
         if isinstance(atom, Sym):
-            return one(atom)
+            return one(replace(atom, made_of=without_graph(atom.made_of)) if name in _NUMBERS else atom)
         return one(blend(name, spelled(one(atom))))
 
     return m.choose(args.positional[0], of)
+
+
+_NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.str"})
 
 
 @handles("builtins.type")

@@ -9,7 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.calls import call_back, escape, given_parser, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
-from ddplint.engine.gradients import NONLINEAR, by_ranks, distorted
+from ddplint.engine.gradients import NONLINEAR, by_ranks, distorted, without_graph
 from ddplint.engine.iteration import draw
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
@@ -119,6 +119,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     ranked = any(v.per_rank for v in given) or last in DIFFERS
     result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
     made_of = result.made_of | distorted(result.made_of) if last in NONLINEAR else result.made_of
+    if last in _CUTS_GRAPH or root == "numpy" or name in _GIVES_NUMBERS:
+        made_of = without_graph(made_of)
     kept = frozenset(
         p
         for p in (made_of if last in _JOINS else order_kept(made_of, given))
@@ -319,11 +321,15 @@ _OF_TEXT = frozenset(
 
 
 _CUTS_GRAPH = frozenset(
-    {"detach", "item", "numpy", "tolist", "detach_", "size", "dim", "numel", "type", "requires_grad_"}
-)
+    ["detach", "item", "numpy", "tolist", "detach_", "size", "dim", "numel", "type", "requires_grad_", "long", "int",
+     "short", "byte", "bool", "argmax", "argmin", "argsort", "nonzero", "eq", "ne", "gt", "ge", "lt", "le", "isnan",
+     "isfinite", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "arange", "zeros_like", "ones_like",
+     "full_like", "empty_like", "rand_like", "randn_like", "randint_like", "one_hot", "equal", "allclose"]
+)  # fmt: skip
+"""Methods and functions through whose results no gradient comes back."""
 
 
-_OF_GRAPH = facts.Forward | facts.Collective | facts.Distorted
+_GIVES_NUMBERS = frozenset({"builtins.complex", "torch.tensor"})
 
 
 _AS_IT_IS = frozenset(
@@ -379,7 +385,7 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     if name in _CUTS:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.KeyOf))
     elif name in _CUTS_GRAPH:
-        made_of = frozenset(part for part in made_of if not isinstance(part, _OF_GRAPH))
+        made_of = without_graph(made_of)
     if name not in _AS_IT_IS:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.PartOf))
     if name == "update":
@@ -396,9 +402,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     elif me.opaque and name not in _OF_TEXT and not any(isinstance(part, facts.Forward | Obj) for part in made_of):
         return opaque_call(m, Sym(f"{me.text[:80]}.{name}", me.ranked, False, True, made_of), args, node)
     result = blend(f"{me.text[:80]}.{name}", [one(me), *args.all()] if not args.all() else args.all(), opaque=me.opaque)
-    taint = made_of | frozenset(
-        p for value in args.all() for p in value.taint if name not in _CUTS_GRAPH or not isinstance(p, _OF_GRAPH)
-    )
+    more = frozenset(part for value in args.all() for part in value.taint)
+    taint = made_of | (without_graph(more) if name in _CUTS_GRAPH else more)
     cut = distorted(taint)
     if cut and (name in NONLINEAR or (name in ("div", "div_", "true_divide") and by_ranks(m.trace, args.positional))):
         taint |= cut
