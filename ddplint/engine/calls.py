@@ -109,6 +109,7 @@ def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Val
         case Bound(me, name, func) if func is not None:
             made = library.of_wrapped(m, me, name, node)
             given = call_function(m, func, args.before(one(me)), node, me)
+            given = library.agreed(given) if library.puts_together(me, name) else given
             return given if made is None else library.made_of(m, given, made)
         case Class():
             return instantiate(m, atom, args, node)

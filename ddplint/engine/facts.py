@@ -314,6 +314,10 @@ class Trace:
     """For each test that is not known, what the values that it asks about were made of."""
     decided: dict[Key, list[Site]] = field(default_factory=dict)
     """The ``if`` statements that each such test decides."""
+    parting: list[Site] = field(default_factory=list)
+    """The ``if`` statements that some ranks pass and others do not."""
+    uneven: set[int] = field(default_factory=set)
+    """The indices of what happens where ranks may end at different rounds: in a ``join()``."""
     statements: int = 0
     """How many statements were run, a measure of the work."""
 

@@ -185,6 +185,8 @@ class Machine:
             self.workers > 0,
             **details,
         )
+        if any(entry.kind == "join" for entry in self.around):
+            self.trace.uneven.add(event.index)
         self.work.deeds += kind is not facts.Leave
         self.work.epochs += kind is facts.SetEpoch
         self.wraps = self.wraps or kind is facts.Wrap
@@ -364,6 +366,8 @@ class Machine:
                 break
         self._settling = settling
         self.loops.pop()
+        for where, name, *_ in left:
+            self._grown(where, name, turn)
         if endless and not broke:
             self.path = NEVER
         elif died and broke and endless:
@@ -373,6 +377,17 @@ class Machine:
             self.path = tuple(forget(case, turn.mark) for case in path)
         else:
             self.path = before
+
+    def _grown(self, where: dict[str, Value], name: str, turn: facts.Loop) -> None:
+        """A sum of what a loop went over is no longer the number that it began with."""
+        value = where.get(name)
+        if value is None or len(value.alternatives) < 2:
+            return
+        sums = [alt for alt in value.alternatives if isinstance(alt[1], Sym) and alt[1].made_of]
+        grown = any(turn.mark in atom.text for _, atom in sums if isinstance(atom, Sym))
+        rest = [atom.value for _, atom in value.alternatives if isinstance(atom, Const)]
+        if grown and len(sums) + len(rest) == len(value.alternatives) and all(type(n) in (int, float) for n in rest):
+            self.write(where, name, Value(tuple(sums)))
 
     def _depth(self) -> int:
         """How many calls lead to the function whose rounds a loop here makes."""

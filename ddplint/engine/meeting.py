@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import EVERY_RANK, Case, Path, conjoin, meets
+from ddplint.engine.conditions import EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, meets
+from ddplint.engine.own import own_facts
 from ddplint.engine.questions import Program
-from ddplint.engine.values import NONE, TRUE, Obj
+from ddplint.engine.values import NONE, TRUE, Obj, Site
 
-Meeting = facts.Collective | facts.Forward
+Meeting = facts.Collective | facts.Forward | facts.Wrap
 
 _NODE = 0b1111
 """The ranks of the first node, on which a test of the rank and one of the local rank say the same."""
 
 
 def meetings(program: Program) -> list[Meeting]:
-    """The calls that every rank has to make: the collectives of all ranks, and the forwards that broadcast buffers."""
+    """The calls that every rank has to make.
+
+    The collectives of all ranks, the constructions of wrappers over all ranks, and the forwards that broadcast buffers.
+    """
     return [
         event
         for event in program.trace.events
         if (isinstance(event, facts.Collective) and event.group is None)
+        or (isinstance(event, facts.Wrap) and not has_group(event.wrapper))
         or (isinstance(event, facts.Forward) and _broadcasts(event.module))
     ]
 
 
 def _broadcasts(module: Obj) -> bool:
     """Whether it is a wrapper whose forward broadcasts the buffers of the model to every rank."""
-    if module.kind != "ddp" or module.notes.get("process_group", NONE).constant() is not None:
+    if module.kind != "ddp" or has_group(module):
         return False
     return bool(module.notes.get("buffers")) and module.notes.get("broadcast_buffers", TRUE).constant() is True
+
+
+def has_group(wrapper: Obj) -> bool:
+    """Whether the gradients of a wrapper are those of a group of its own, or may be."""
+    return wrapper.notes.get("process_group", NONE).constant() is not None
 
 
 def parted(program: Program, path: Path) -> Iterator[tuple[Case, int]]:
@@ -57,7 +68,28 @@ def ranks_left_out(program: Program, event: Meeting, meetings: Sequence[Meeting]
     """The ranks that do not come to one of the ``meetings`` and come to no equal one elsewhere; 0 where none is."""
     if program.in_parent(event):
         return 0
+    if isinstance(event, facts.Wrap):
+        return _left_unwrapped(program, event)
     return left_out(program, event.path, [e.path for e in meetings if e is not event and _equal(event, e)])
+
+
+def _left_unwrapped(program: Program, wrap: facts.Wrap) -> int:
+    """The ranks that join the group and wrap nothing where others wrap."""
+    joined = NEVER
+    for join in program.trace.of(facts.Join):
+        if join.index < wrap.index:
+            joined = disjoin(joined, join.path)
+    if any(case.unsure for case in joined):
+        return 0
+    for case in wrap.path:
+        wrapping = 0
+        for other in program.wraps:
+            wrapping |= _those_of(other.path, case)
+        if any(key.lone is answer for key, answer in case.facts) or not case.mask & _NODE:
+            continue
+        if absent := _those_of(joined, case) & ~wrapping & _NODE:
+            return absent
+    return 0
 
 
 def left_out(program: Program, path: Path, instead: Sequence[Path]) -> int:
@@ -72,18 +104,68 @@ def left_out(program: Program, path: Path, instead: Sequence[Path]) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class Decided:
+    """A test of a rank's own value by which it comes to a meeting or not.
+
+    ``why``: what it asks, in words; ``step``: the step of the meeting's route it leads to; ``test``: where it stands.
+    """
+
+    why: str
+    step: Site
+    test: Site
+
+
+def decided_alone(program: Program, event: Meeting, meetings: Sequence[Meeting]) -> Decided | None:
+    """The test by which each rank decides for itself whether it comes; None where there is none, or all meet anyhow."""
+    if program.in_parent(event) or not meets(event.path, program.wrapped):
+        return None
+    asked = list(own_facts(program, event))
+    for case, _, why, step, test in asked:
+        # a name that holds several things is asked about in several ways at once
+        said = {pair for _, pair, _, _, where in asked if where == test}
+        alike = {pair for pair in case.facts if not pair[0].per_rank} - said
+        others = Case(EVERY_RANK, frozenset(alike | {(key, not answer) for key, answer in said}))
+        if any(not others.excludes(other) for other in event.path):
+            continue
+        instead = [e.path for e in meetings if e.site != event.site and _equal(event, e)]
+        if not any(meets(path, (others,)) and not meets(path, (case,)) for path in instead):
+            return Decided(why, step, test)
+    return None
+
+
 def _equal(left: Meeting, right: Meeting) -> bool:
     """Whether one rank may make one of the calls while another makes the other."""
     if isinstance(left, facts.Collective):
         return isinstance(right, facts.Collective) and left.name == right.name
+    if isinstance(left, facts.Wrap):
+        return isinstance(right, facts.Wrap)
     return isinstance(right, facts.Forward) and left.module is right.module
+
+
+def sends_buffers(program: Program, forward: facts.Forward) -> bool:
+    """Whether a forward of some ranks broadcasts the buffers: behind a forward under ``no_grad`` of all, none does."""
+    if forward.grad and not forward.hidden:
+        return True
+    before = [
+        event
+        for event in program.trace.events[: forward.index]
+        if isinstance(event, facts.Forward)
+        and event.module is forward.module
+        and event.site != forward.site
+        and meets(event.path, forward.path)
+    ]
+    return not before or before[-1].grad or any(parted(program, before[-1].path))
 
 
 def before_next_forward(program: Program, forward: facts.Forward) -> facts.Event | None:
     """The collective of all ranks that follows a forward of some; itself where training ends; None: a forward does.
 
     The buffers that some ranks send (under ``no_grad``, once) are those that the others wait for in the next forward.
+    A forward that records gradients sends them in each round, and once more in the next.
     """
+    if forward.grad and not forward.hidden:
+        return forward
     same = [event for event in program.trace.of(facts.Forward) if event.module is forward.module]
     last = [event for event in same if event.site == forward.site and event.chain == forward.chain][-1]
     for event in program.trace.events[last.index + 1 :]:

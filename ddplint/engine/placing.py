@@ -212,3 +212,18 @@ def _arms(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 def _lines(statements: list[ast.stmt]) -> tuple[int, int]:
     return statements[0].lineno, statements[-1].end_lineno or statements[-1].lineno
+
+
+def encloses(site: Site, other: Site) -> bool:
+    """Whether a statement holds a place."""
+    node = site.node
+    return site.module is other.module and site.line <= other.line <= (getattr(node, "end_lineno", 0) or 0)
+
+
+def within(event: facts.Event, other: facts.Event) -> Site | None:
+    """Where, in the function in which ``event`` stands, ``other`` or the call that leads to it stands."""
+    depth = len(event.chain)
+    route = (*other.chain, other.site)
+    if len(route) <= depth or route[:depth] != event.chain:
+        return None
+    return route[depth] if function_of(route[depth]) == function_of(event.site) else None

@@ -101,6 +101,8 @@ def execute(m: Machine, node: ast.stmt) -> None:
 
 
 def _decides(m: Machine, node: ast.If, path: Path) -> None:
+    if not _same_for_all(path) and (site := m.site(node)) not in m.trace.parting:
+        m.trace.parting.append(site)
     for case in path:
         for key, _ in case.facts:
             if key in m.trace.grounds and (site := m.site(node)) not in m.trace.decided.setdefault(key, []):
@@ -284,9 +286,9 @@ def _try(m: Machine, node: ast.Try) -> None:
             m.block(node.orelse)
     if node.finalbody:
         after = m.path
-        m.path = after or before
+        m.path = before  # whoever leaves the body on the way runs it, too
         m.block(node.finalbody)
-        m.path = m.path if after else NEVER
+        m.path = conjoin(m.path, after)
 
 
 def _has_all_attributes(m: Machine, body: list[ast.stmt]) -> bool:

@@ -6,7 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
-from ddplint.engine.meeting import Meeting, before_next_forward, meetings, parted, ranks_left_out
+from ddplint.engine.meeting import (
+    Decided,
+    Meeting,
+    before_next_forward,
+    decided_alone,
+    meetings,
+    parted,
+    ranks_left_out,
+    sends_buffers,
+)
 from ddplint.engine.placing import decorated_within, function_of
 from ddplint.engine.questions import Program
 from ddplint.engine.values import Site
@@ -22,20 +31,29 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     for program in programs:
         if not program.wraps or not program.joins_ranks:
             continue
-        said: set[tuple[object, ...]] = set()
+        said: set[object] = set()
         found: set[Site] = set()
         together = meetings(program)
         for event in together:
             absent = ranks_left_out(program, event, together)
-            if not absent or (isinstance(event, facts.Forward) and before_next_forward(program, event) is None):
+            alone = None if absent else decided_alone(program, event, together)
+            if not absent and alone is None:
                 continue
-            site = _parting(program, event)
+            if isinstance(event, facts.Forward) and not _collides(program, event):
+                continue
             # of those behind one test, the first
-            behind = (function_of(site), event.chain[: _level(event, site)], event.path)
+            site = _parting(program, event) if alone is None else alone.step
+            same_path = (function_of(site), event.chain[: _level(event, site)], event.path)
+            behind = same_path if alone is None else alone.test
             if site not in found and behind not in said:
-                yield _finding(program, event, site, absent)
+                yield _finding(program, event, site, absent, alone)
             found.add(site)
             said.add(behind)
+
+
+def _collides(program: Program, forward: facts.Forward) -> bool:
+    """Whether the buffers that some ranks send in a forward are not those that the others wait for next."""
+    return sends_buffers(program, forward) and before_next_forward(program, forward) is not None
 
 
 def _level(event: facts.Event, site: Site) -> int:
@@ -53,19 +71,24 @@ def _parting(program: Program, event: facts.Event) -> Site:
     return event.site
 
 
-def _finding(program: Program, event: Meeting, site: Site, absent: int) -> Finding:
+def _finding(program: Program, event: Meeting, site: Site, absent: int, decided: Decided | None) -> Finding:
     wrap = program.wraps[0].site
     alone = absent == 0b1110
     there = "this" if site == event.site else "the"
     at = "" if site == event.site else f" at {place(event.site, site)}"
     if isinstance(event, facts.Collective):
         what, cure = f"{there} {event.name}{at}", "Let every rank make the call, and test the rank around the rest"
+    elif isinstance(event, facts.Wrap):
+        what, cure = f"{there} construction of the wrapper{at}", "Let every rank wrap its model"
     else:
         node = event.site.node
         name = written(node.func, "model") if isinstance(node, ast.Call) else "model"
         what = f"{there} forward of the wrapper{at}, which broadcasts the buffers of the model"
         cure = f"Call '{name}.module' there" if site == event.site else "Pass it the '.module' of the wrapper"
     who = "Only rank 0 comes" if alone else "Not every rank comes"
+    if decided is not None:
+        who = f"By {decided.why}, some ranks may come alone"
+        cure = "Let every rank decide alike: reduce or broadcast what is asked first"
     others: list[Other] = [
         (event.site, "the call that every rank has to make is here"),
         (wrap, "the model is wrapped here"),

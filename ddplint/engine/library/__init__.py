@@ -18,12 +18,14 @@ from ddplint.engine.library.making import (
     kind_of,
     worth_making,
 )
+from ddplint.engine.library.metrics import agreed, puts_together
 from ddplint.engine.library.networks import entry_of_file, left_by_forward, made_of, of_wrapped, scales_and_steps
 from ddplint.engine.library.options import option
 from ddplint.engine.library.randomness import may_seed_unseen, seeded_out_of_sight
 
 __all__ = [
     "DEVICES",
+    "agreed",
     "attribute",
     "attribute_was_set",
     "born",
@@ -50,6 +52,7 @@ __all__ = [
     "named",
     "of_wrapped",
     "option",
+    "puts_together",
     "scales_and_steps",
     "seeded_out_of_sight",
     "star",

@@ -33,6 +33,11 @@ def _exit_stack(m: Machine, name: str, args: Arguments, node: ast.AST | None) ->
     return one(m.new("stack", node))
 
 
+@handles("torch.distributed.algorithms.Join", "torch.distributed.algorithms.join.Join")
+def _join(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(m.new("context", node, Lib(name), name="join"))
+
+
 @handles("contextlib.nullcontext", "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
           "contextlib.suppress", "contextlib.redirect_stdout")  # fmt: skip
 def _null(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:

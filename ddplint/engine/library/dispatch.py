@@ -19,6 +19,7 @@ from ddplint.engine.library.distributed import COLLECTIVES, MPI_COLLECTIVES, col
 from ddplint.engine.library.environment import environ_method
 from ddplint.engine.library.files import file_method, path_method, record_write
 from ddplint.engine.library.making import born, initialise
+from ddplint.engine.library.metrics import agreed, puts_together
 from ddplint.engine.library.networks import (
     backward,
     dispatch_method,
@@ -197,7 +198,8 @@ def method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AST | Non
         case Obj():
             return _object_method(m, me, name, args, node)
         case Sym():
-            return _sym_method(m, me, name, args, node)
+            given = _sym_method(m, me, name, args, node)
+            return agreed(given) if puts_together(me, name) else given
         case Const(str() as text):
             return text_method(me, text, name, args)
         case _:

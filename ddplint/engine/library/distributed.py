@@ -11,7 +11,22 @@ from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.library.environment import DEVICES, LOCAL, RANKS, SIZE
 from ddplint.engine.library.registry import handles, mark_in_place
 from ddplint.engine.machine import Machine
-from ddplint.engine.values import AGREED, NONE, TRUE, Atom, Bound, Func, Lib, Obj, Sym, Value, one, union
+from ddplint.engine.values import (
+    AGREED,
+    CONTAINERS,
+    FALSE,
+    NONE,
+    TRUE,
+    Atom,
+    Bound,
+    Func,
+    Lib,
+    Obj,
+    Sym,
+    Value,
+    one,
+    union,
+)
 
 COLLECTIVES = {
     "barrier", "all_reduce", "all_gather", "broadcast", "reduce", "gather", "scatter", "reduce_scatter", "all_to_all",
@@ -48,8 +63,14 @@ def collective(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> 
     if ".nn." in name:  # it gives what the others do in place
         return one(Sym(f"{last} result", opaque=False, made_of=tensors.taint | {AGREED}))
     if last not in _GIVES_NOTHING:
-        for value in args.positional[:2]:
-            _agree(m, value)
+        at = 1 if last in ("gather", "gather_object") else 0
+        given = args.get(at, *_CHANGED)
+        if given is not None:
+            _agree(m, given)
+        if isinstance(node, ast.Call):
+            named = [keyword.value for keyword in node.keywords if keyword.arg in _CHANGED]
+            for part in [*node.args[at : at + 1], *named]:
+                _agree_on(m, part)
     if node is not None:
         _without_gradient(m, event, args, node)
     return one(Sym(f"{last} handle", opaque=False))
@@ -94,6 +115,10 @@ def _sleep(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
 _GIVES_NOTHING = ("barrier", "monitored_barrier", "scatter", "scatter_object_list", "all_to_all", "all_to_all_single")
 
 
+_CHANGED = ("tensor", "tensor_list", "tensors", "output_tensor", "object_list", "gather_list", "object_gather_list")
+"""What a collective calls the argument that holds what the ranks put together."""
+
+
 def _agree(m: Machine, value: Value) -> None:
     """From here on a tensor, or each element of a list, holds what the ranks put together."""
     for atom in value.atoms():
@@ -101,21 +126,55 @@ def _agree(m: Machine, value: Value) -> None:
             for name, element in list(atom.attrs.items()):
                 m.write(atom.attrs, name, one(Sym(f"agreed {element.key}"[:200], made_of=element.taint | {AGREED})))
         elif isinstance(atom, Sym):
-            _replace(m, atom, replace(atom, made_of=atom.made_of | {AGREED}))
+            _replace(m, atom, _agreed(atom))
 
 
-def _replace(m: Machine, old: Sym, new: Sym) -> None:
-    """Let the names and attributes in sight that hold one thing hold another."""
+_MOST_HELD = 2_000
+"""How many things are looked through for what a collective changed in place."""
+
+
+def _replace(m: Machine, old: Sym, new: Atom) -> None:
+    """Let the names, attributes and elements in sight that hold one thing hold another."""
     scopes: list[dict[str, Value]] = []
     for frame in m.frames:
         scopes.append(frame.names)
         if isinstance(frame.me, Obj):
             scopes.append(frame.me.attrs)
-    for scope in scopes:
+    seen, looked = {id(scope) for scope in scopes}, 0
+    for scope in scopes:  # grows on the way
         for name, value in list(scope.items()):
+            looked += 1
             if any(atom == old for _, atom in value.alternatives):
                 changed = tuple((case, new if atom == old else atom) for case, atom in value.alternatives)
                 m.write(scope, name, Value(changed))
+            for _, atom in value.alternatives:
+                if not isinstance(atom, Obj) or looked > _MOST_HELD or id(atom.attrs) in seen:
+                    continue
+                if atom.kind == "instance" or atom.kind in CONTAINERS:
+                    seen.add(id(atom.attrs))
+                    scopes.append(atom.attrs)
+
+
+_SHARING = frozenset({"view", "view_as", "reshape", "detach", "squeeze", "unsqueeze", "flatten", "contiguous"})
+"""What gives the same numbers under another shape: what is done to it in place is done to the tensor."""
+
+
+def _agree_on(m: Machine, node: ast.expr) -> None:
+    """What is written as the tensor of a collective holds, from here on, what the ranks put together."""
+    from ddplint.engine.expressions import assign
+
+    match node:
+        case ast.Attribute(value=inner, attr="data") | ast.Call(func=ast.Attribute(value=inner, attr=_)):
+            if isinstance(node, ast.Attribute) or getattr(node.func, "attr", "") in _SHARING:
+                _agree_on(m, inner)
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            value = m.evaluate(node)
+            if any(isinstance(atom, Sym) for atom in value.atoms()):
+                assign(m, node, Value(tuple((case, _agreed(atom)) for case, atom in value.alternatives)))
+
+
+def _agreed(atom: Atom) -> Atom:
+    return replace(atom, made_of=atom.made_of | {AGREED}) if isinstance(atom, Sym) else atom
 
 
 @handles("torch.distributed.get_rank")
@@ -166,6 +225,9 @@ def _devices(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
 
 @handles("torch.distributed.new_group", "torch.distributed.split_group")
 def _group(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    alone = args.get(5, "use_local_synchronization")
+    if node is not None and (alone is None or alone == FALSE):
+        m.record(facts.Collective, node, name=name.rsplit(".", 1)[-1], tensors=NONE, group=None)
     return one(m.new("group", node, Lib(name)))
 
 

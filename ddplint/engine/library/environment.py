@@ -95,6 +95,15 @@ def _getenv(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Val
     return environment(m, first_argument(args).constant())
 
 
-@handles("time.time", "time.monotonic", "time.perf_counter", "time.process_time", "timeit.default_timer")
+@handles(
+    "time.time",
+    "time.monotonic",
+    "time.perf_counter",
+    "time.process_time",
+    "timeit.default_timer",
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "datetime.datetime.today",
+)
 def _clock(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     return one(Sym(f"{name}()", opaque=False, made_of=frozenset({CLOCK})))
