@@ -37,7 +37,7 @@ def partings(program: Program) -> Iterator[Parting]:
     trains = [backward for backward in together if not any(parted(program, backward.path))]
     leaves = list(program.trace.of(facts.Leave))
     for backward in together:
-        if left_out(program, backward.path, [other.path for other in together if other is not backward]):
+        if left_out(program, backward, [other for other in together if other is not backward]):
             around = [test for test in program.trace.parting if _around(test, backward)]
             if around and not _quiet(backward) and not _meets_in(program, around[0]):
                 yield Parting(around[0], backward, "the rank", backward)
@@ -82,8 +82,8 @@ def _leaves(program: Program, leave: facts.Leave, backward: facts.Backward, leav
     behind = inside is not None and inside.line > leave.site.line
     passes = leave.statement == "continue" or leave.loop is None
     if not passes or (behind and not _meets_behind(program, leave)):
-        alike = [e.path for e in leaves if e is not leave and (e.loop, e.statement) == (leave.loop, leave.statement)]
-        if left_out(program, leave.path, alike):
+        alike = [e for e in leaves if e is not leave and (e.loop, e.statement) == (leave.loop, leave.statement)]
+        if left_out(program, leave, alike):
             return "the rank"
     for key, answer in _facts(leave.path):
         if any((key, answer) in case.facts for case in backward.path):

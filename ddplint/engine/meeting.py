@@ -70,7 +70,8 @@ def ranks_left_out(program: Program, event: Meeting, meetings: Sequence[Meeting]
         return 0
     if isinstance(event, facts.Wrap):
         return _left_unwrapped(program, event)
-    return left_out(program, event.path, [e.path for e in meetings if e is not event and _equal(event, e)])
+    equal = [e for e in meetings if e is not event and _equal(event, e)]
+    return left_out(program, event, equal)
 
 
 def _left_unwrapped(program: Program, wrap: facts.Wrap) -> int:
@@ -92,13 +93,17 @@ def _left_unwrapped(program: Program, wrap: facts.Wrap) -> int:
     return 0
 
 
-def left_out(program: Program, path: Path, instead: Sequence[Path]) -> int:
-    """The ranks that do not come to ``path`` where others do, and to none of ``instead`` either; 0 where none is."""
-    for case, absent in parted(program, path):
+def left_out(program: Program, event: facts.Event, equal: Sequence[facts.Event]) -> int:
+    """The ranks that do not come to ``event`` where others do, and to none of its ``equal`` either; 0 where none is.
+
+    One and the same statement is run again for each thing that a value may be: all that come to it then come.
+    """
+    for case, absent in parted(program, event.path):
         elsewhere = 0
-        for other in instead:
-            theirs = _those_of(conjoin(other, program.wrapped), case)
-            elsewhere |= theirs if not theirs & case.mask & _NODE else 0
+        for other in equal:
+            theirs = _those_of(conjoin(other.path, program.wrapped), case)
+            again = other.site == event.site and other.chain == event.chain
+            elsewhere |= theirs if again or not theirs & case.mask & _NODE else 0
         if absent & ~elsewhere:
             return absent & ~elsewhere
     return 0
