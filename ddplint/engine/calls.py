@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
@@ -79,12 +80,33 @@ def spread(m: Machine, value: Value, into: Obj) -> list[Value]:
     return []
 
 
+_OF_ARRAYS = frozenset({"sum", "any", "all", "mean", "item", "float", "int", "long", "to", "nonzero", "cpu", "view"})
+
+
+def elementwise(m: Machine, value: Value) -> Value:
+    """The answers of a comparison, where it is one of arrays: for each element another."""
+    if not all(isinstance(atom, Const) and isinstance(atom.value, bool) for atom in value.atoms()):
+        return value
+    keys = sorted(
+        {key for case, _ in value.alternatives for key, _ in case.facts if key in m.trace.grounds},
+        key=lambda key: key.text,
+    )
+    if not keys:
+        return value
+    made_of = frozenset[Any]().union(*(m.trace.grounds[key] for key in keys))
+    text = blend("elementwise", [one(Sym(key.text)) for key in keys]).text
+    return one(Sym(text, any(key.per_rank for key in keys), opaque=False, made_of=made_of))
+
+
 def invoke(m: Machine, node: ast.Call) -> Value:
     """What a call expression gives."""
     from ddplint.engine.attributes import attribute
 
     if isinstance(node.func, ast.Attribute):
-        callee = attribute(m, m.evaluate(node.func.value), node.func.attr, node)
+        owner = m.evaluate(node.func.value)
+        if node.func.attr in _OF_ARRAYS:
+            owner = elementwise(m, owner)
+        callee = attribute(m, owner, node.func.attr, node)
     else:
         callee = m.evaluate(node.func)
     return m.apply(callee, arguments(m, node), node)

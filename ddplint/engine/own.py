@@ -13,7 +13,7 @@ from ddplint.engine.questions import Program
 from ddplint.engine.sharing import samplers
 from ddplint.engine.values import AGREED, CLOCK, UNSEEN, Lib, Obj, Site
 
-_OF_NUMBERS = re.compile(r"(?:Lt|LtE|Gt|GtE)\(|Eq\(-?\d|.*(?:isnan|isinf|isfinite)")
+_OF_NUMBERS = re.compile(r"(?:Lt|LtE|Gt|GtE)\(|Eq\(-?\d|.*(?:isnan|isinf|isfinite|elementwise\()")
 """The tests whose answer may differ where numbers do: what a batch looks like is the same on every rank."""
 _OF_SHAPES = re.compile(r"len\(|\.shape|\.size\b|\bsize\(|numel|isinstance|\.dim\b|\.ndim")
 

@@ -127,6 +127,9 @@ def _agree(m: Machine, value: Value) -> None:
                 m.write(atom.attrs, name, one(Sym(f"agreed {element.key}"[:200], made_of=element.taint | {AGREED})))
         elif isinstance(atom, Sym):
             _replace(m, atom, _agreed(atom))
+            for name, part in list(m.sym_attrs.items()):
+                if name.startswith(f"{atom.text}["):
+                    m.write(m.sym_attrs, name, Value(tuple((case, _agreed(one)) for case, one in part.alternatives)))
 
 
 _MOST_HELD = 2_000

@@ -1,0 +1,45 @@
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+dataset = TensorDataset(torch.randn(64, 8), torch.randn(64, 1))
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=4, sampler=sampler)
+model = DistributedDataParallel(nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+held = DataLoader(dataset, batch_size=4, sampler=DistributedSampler(dataset, shuffle=False))
+
+
+def keep():
+    if dist.get_rank() == 0:
+        torch.save(model.module.state_dict(), "best.pt")
+    dist.barrier()
+
+
+def figures():
+    found = {"error": torch.zeros(1), "count": torch.zeros(1)}
+    with torch.no_grad():
+        for inputs, targets in held:
+            found["error"] += nn.functional.mse_loss(model(inputs), targets)
+            found["count"] += 1
+    dist.all_reduce(found["error"])
+    dist.all_reduce(found["count"])
+    return (found["error"] / found["count"]).item()
+
+
+best = float("inf")
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs), targets).backward()
+        optimizer.step()
+    error = figures()
+    if error < best:
+        best = error
+        keep()
+dist.destroy_process_group()
