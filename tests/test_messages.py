@@ -133,7 +133,8 @@ CURES = {
         "Let Shuffled give every dist.get_world_size()-th of its indices from number dist.get_rank() on",
         HEAD
         + "class Shuffled(torch.utils.data.Sampler):\n    def __init__(self, source):\n        self.source = source\n\n"
-        + "    def __iter__(self):\n        order = torch.randperm(len(self.source)).tolist()\n"
+        + "    def __iter__(self):\n        generator = torch.Generator().manual_seed(0)\n"
+        + "        order = torch.randperm(len(self.source), generator=generator).tolist()\n"
         + "        return iter(order)\n\n    def __len__(self):\n        return len(self.source)\n\n\n"
         + SETUP
         + DATA

@@ -20,7 +20,19 @@ def follow_orders(m: Machine, loader: Obj, where: ast.AST) -> None:
     """Note at the samplers and the data set of a loader of which draws each rank takes its own share there."""
     for name in ("dataset", "sampler", "batch_sampler"):
         if name in loader.attrs:
+            start = len(m.trace.events)
             _follow(m, loader.attrs[name], where, _DEEPEST)
+            if name == "dataset" and _has_workers(loader):
+                for event in m.trace.events[start:]:
+                    if isinstance(event, facts.Draw):
+                        event.by_worker = True
+
+
+def _has_workers(loader: Obj) -> bool:
+    """Whether processes of a loader's own may go over its data set."""
+    args = loader.notes.get("args")
+    workers = args.get(None, "num_workers") if args is not None else None
+    return args is None or bool(args.more) or (workers is not None and workers.constant() != 0)
 
 
 def _follow(m: Machine, value: Value, where: ast.AST, depth: int) -> None:

@@ -12,7 +12,7 @@ from ddplint.engine.conditions import Path, conjoin, meets
 from ddplint.engine.ordering import deciding, ordered_by
 from ddplint.engine.placing import function_of
 from ddplint.engine.questions import Program
-from ddplint.engine.values import CONTAINERS, Class, Obj, Site, Value
+from ddplint.engine.values import AGREED, CONTAINERS, Class, Obj, Site, Value
 from ddplint.project import Project
 
 _DEEPEST = 4
@@ -21,9 +21,12 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _things(value: Value) -> Iterator[Obj]:
-    """The objects that a value is, or is made of."""
+    """The objects that a value is, or is made of; what was taken from a collection is known of the value itself."""
     for atom in value.atoms():
-        yield from (part for part in ((atom,) if isinstance(atom, Obj) else atom.taint) if isinstance(part, Obj))
+        if isinstance(atom, Obj):
+            yield atom
+        else:
+            yield from (part for part in atom.taint if isinstance(part, Obj) and part.kind not in CONTAINERS)
 
 
 def _inside(thing: Obj) -> Iterator[Value]:
@@ -41,6 +44,7 @@ class Cause(Enum):
     """Why ranks draw differently."""
 
     BY_RANK = "seeded by rank"
+    IN_PARENT = "seeded in the process that starts the ranks alone"
     OWN = "seeded from the machine's own randomness"
     UNSEEDED = "not seeded"
 
@@ -92,7 +96,7 @@ def differs(value: Value, path: Path) -> bool:
     """Whether ranks surely hold different values on ``path``."""
     here = value.within(path)
     own = [atom.per_rank for atom in here.atoms()]
-    return here.per_rank and (all(own) or not any(own))
+    return here.per_rank and (all(own) or (not any(own) and AGREED not in here.taint))
 
 
 def _agreed_on(program: Program, draw: facts.Draw) -> bool:
@@ -101,13 +105,34 @@ def _agreed_on(program: Program, draw: facts.Draw) -> bool:
 
 
 def _of_global(program: Program, draw: facts.Draw, path: Path) -> tuple[Cause, facts.Seed | None] | None:
-    seeds = [s for s in program.trace.of(facts.Seed) if s.generator is None and s.source in ("", draw.source)]
-    found = _last(draw, seeds, path)
-    if found is not None or any(_may_come_first(seed, draw) and meets(seed.path, path) for seed in seeds):
+    sources = ("", draw.source, "torch") if draw.by_worker else ("", draw.source)
+    seeds = [s for s in program.trace.of(facts.Seed) if s.generator is None and s.source in sources]
+    left = [seed for seed in seeds if _stays_in_parent(program, seed, draw)]
+    found = _last(draw, [seed for seed in seeds if seed not in left], path)
+    if found is not None or any(_may_come_first(s, draw) and meets(s.path, path) for s in seeds if s not in left):
         return found
     if not program.trace.complete or _seeds_on_import(program.project, program.trace.entry):
         return None
-    return Cause.UNSEEDED, None
+    if draw.worker and not all(spawn.anew for spawn in program.spawns):
+        return None  # copies of one process may go on with the state that it had
+    return (Cause.IN_PARENT, left[-1]) if left else (Cause.UNSEEDED, None)
+
+
+def _stays_in_parent(program: Program, seed: facts.Seed, draw: facts.Draw) -> bool:
+    """Whether a seed is set before ranks are started as interpreters of their own, which do not run that part."""
+    if seed.worker or not draw.worker or not all(spawn.anew for spawn in program.spawns):
+        return False
+    return bool(seed.chain) or _only_as_main(seed.site)
+
+
+def _only_as_main(site: Site) -> bool:
+    """Whether a place stands in a file's ``if __name__ == "__main__":``."""
+    return any(
+        isinstance(statement, ast.If)
+        and statement.lineno <= site.line <= (statement.end_lineno or statement.lineno)
+        and any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(statement.test))
+        for statement in site.module.tree.body
+    )
 
 
 def _may_come_first(seed: facts.Seed, draw: facts.Draw) -> bool:

@@ -12,6 +12,7 @@ from ddplint.engine.calls import invoke
 from ddplint.engine.conditions import EVERY_RANK, Case, conjoin
 from ddplint.engine.declared import ON_ONE_RANK
 from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript, taken_from
+from ddplint.engine.gradients import with_gathered
 from ddplint.engine.iteration import iterate, shared_out
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
@@ -271,7 +272,7 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         frame.scopes = (*old, names)
 
         def body(element: Value) -> None:
-            assign(m, generator.target, element)
+            assign(m, generator.target, element if generator.ifs else with_gathered(source, element))
             before = m.path
             for condition in generator.ifs:
                 yes, _ = test(m, condition)

@@ -16,6 +16,7 @@ class Loop:
 
     ``depth``: how many calls lead to the function that holds it (for a generator's loop, the one that goes over it).
     ``rounds``: how often it goes round, as a test would spell it; empty where that is not known.
+    ``order``: the draws that decide what it goes over, and in which order.
     """
 
     uid: int
@@ -24,6 +25,7 @@ class Loop:
     over: frozenset[Obj] = frozenset()
     depth: int = 0
     rounds: str = ""
+    order: frozenset[object] = frozenset()
 
     @property
     def mark(self) -> str:
@@ -241,7 +243,9 @@ class Join(Event):
 
 @dataclass(eq=False)
 class Spawn(Event):
-    """The program starts its ranks."""
+    """The program starts its ranks. ``anew``: as interpreters of their own, which share no generator's state."""
+
+    anew: bool = False
 
 
 @dataclass(eq=False)
@@ -258,12 +262,18 @@ class Seed(Event):
 
 @dataclass(eq=False)
 class Draw(Event):
-    """A random split, permutation or shuffle of ``what``. ``generator`` None: the global one of ``source``."""
+    """A random split, permutation or shuffle of ``what``. ``generator`` None: the global one of ``source``.
+
+    ``option``: the argument that would seed it, for the message.
+    ``by_worker``: a loader's worker makes it, whose generators are seeded by torch's.
+    """
 
     how: str
     generator: Value | None
     what: Value
     source: str
+    option: str = ""
+    by_worker: bool = False
 
 
 @dataclass(frozen=True)

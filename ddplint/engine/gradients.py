@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.values import Ranked, Sym, Value
+from ddplint.engine.values import Obj, Ranked, Sym, Value
 
 NONLINEAR = frozenset(
     ["log", "log2", "log1p", "exp", "sqrt", "rsqrt", "pow", "square", "reciprocal", "sigmoid", "tanh", "softmax",
@@ -23,6 +24,21 @@ def by_ranks(trace: facts.Trace, divisors: Iterable[Value]) -> bool:
     unknown = {atom.text for atom in atoms if isinstance(atom, Sym)}
     sizes = (join.size for join in trace.of(facts.Join) if join.size is not None) if unknown else ()
     return any(isinstance(atom, Sym) and atom.text in unknown for size in sizes for atom in size.atoms())
+
+
+def with_gathered(source: Value, element: Value) -> Value:
+    """An element of a list, made of the collective that filled the list."""
+    filled = source.only
+    marks = filled.notes.get("marks", ()) if isinstance(filled, Obj) and filled.kind == "list" else ()
+    gathers = frozenset(part for part in marks if isinstance(part, facts.Collective))
+    if not gathers:
+        return element
+    return Value(
+        tuple(
+            (case, replace(atom, made_of=atom.made_of | gathers) if isinstance(atom, Sym) else atom)
+            for case, atom in element.alternatives
+        )
+    )
 
 
 def distorted(made_of: frozenset[Any]) -> frozenset[Any]:

@@ -11,6 +11,7 @@ from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import Path, disjoin
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
+from ddplint.engine.ordering import ordered_by
 from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, blend, const, one, union
 
 _MOST_UNROLLED = 8
@@ -18,7 +19,14 @@ _MOST_UNROLLED = 8
 
 def iterate(m: Machine, node: ast.AST, where: ast.AST, value: Value, body: Callable[[Value], object]) -> None:
     """Go over ``value``, once or twice, with ``body`` given what each round gets."""
-    m.choose(value, lambda atom: _iterate(m, node, where, atom, body))
+    order = ordered_by(value)
+
+    def in_order(element: Value) -> None:
+        if m.loops:
+            m.loops[-1].order |= order
+        body(element)
+
+    m.choose(value, lambda atom: _iterate(m, node, where, atom, in_order if order else body))
 
 
 def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callable[[Value], object]) -> Value:

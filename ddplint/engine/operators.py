@@ -14,7 +14,7 @@ from ddplint.engine import facts, library
 from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.gradients import by_ranks, distorted
 from ddplint.engine.machine import Machine
-from ddplint.engine.ordering import mark_order
+from ddplint.engine.ordering import drawn, mark_order, order_kept
 from ddplint.engine.values import (
     FOLDING_ERRORS,
     Atom,
@@ -139,6 +139,9 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
     if isinstance(op, ast.Mod) and isinstance(left, Const) and isinstance(left.value, str):
         return one(_filled_in(left, [one(right)]))
     made = blend(name, [one(left), one(right)])
+    if isinstance(left, Sym) and isinstance(right, Sym) and drawn(made.made_of):
+        # element by element: both have the order that what comes out of it has
+        made = replace(made, made_of=order_kept(made.made_of, [one(left)]) & order_kept(made.made_of, [one(right)]))
     cut = distorted(left.taint)
     if cut and (isinstance(op, ast.Pow) or (isinstance(op, ast.Div) and by_ranks(m.trace, [one(right)]))):
         made = replace(made, made_of=made.made_of | cut)

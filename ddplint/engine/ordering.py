@@ -44,6 +44,12 @@ def shares(made_of: Iterable[Any]) -> frozenset[facts.ShareOf]:
     return frozenset(facts.ShareOf(part) for part in made_of if isinstance(part, facts.Draw))
 
 
+def drawn_outside(part: Any, loops: Iterable[facts.Loop]) -> bool:
+    """Whether a draw was made before ``loops`` began, and not for each of their rounds."""
+    draw = part.draw if isinstance(part, facts.ShareOf) else part
+    return not any(loop in draw.loops for loop in loops)
+
+
 def order_kept(made_of: frozenset[Any], values: Iterable[Value]) -> frozenset[Any]:
     """What a value is made of, that is calculated from ``values``, without the draws that their elements hold."""
     found = drawn(made_of)
@@ -55,7 +61,12 @@ def order_kept(made_of: frozenset[Any], values: Iterable[Value]) -> frozenset[An
 
 def mark_order(made: Obj, sources: Iterable[Value]) -> None:
     """A collection is filled with what is in ``sources``: the draws that decide on that also decide on it."""
-    found = frozenset(draw for source in sources for draw in ordered_by(source))
+    add_marks(made, (draw for source in sources for draw in ordered_by(source)))
+
+
+def add_marks(made: Obj, marks: Iterable[Any]) -> None:
+    """From now on a collection is made of ``marks``, too."""
+    found = frozenset(marks)
     if found:
         made.notes["marks"] = frozenset(made.notes.get("marks", ())) | found
 
@@ -86,7 +97,8 @@ def deciding(cls: Class) -> frozenset[str]:
     """The attributes of a data set or sampler that say which samples there are, and in which order."""
     known: frozenset[str] | None = getattr(cls.node, "known_deciding", None)
     if known is None:
-        known = frozenset(_deciding(cls))
+        found = _deciding(cls)
+        known = frozenset(found | set(_filling(cls, found)))
         cls.node.known_deciding = known  # type: ignore[attr-defined]
     return known
 
@@ -106,6 +118,34 @@ def _deciding(cls: Class) -> set[str]:
         attribute for node in indices if isinstance(node, ast.Subscript) and (attribute := _attribute(node.value))
     }
     return found | {attribute for name, attribute in looked_up.items() if name in names}
+
+
+def _filling(cls: Class, filled: set[str]) -> Iterator[str]:
+    """The attributes over which, or over whose length, a method of a class loops to fill one of others."""
+    methods = [node for node in cls.node.body if isinstance(node, ast.FunctionDef)] if filled else []
+    for function in methods:
+        lengths = {
+            target.id: list(_measured(node.value))
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for loop in ast.walk(function):
+            if isinstance(loop, ast.For) and any(_fills(node, filled) for part in loop.body for node in ast.walk(part)):
+                for node in ast.walk(loop.iter):
+                    if name := _attribute(node):
+                        yield name
+                    elif isinstance(node, ast.Name):
+                        yield from lengths.get(node.id, ())
+
+
+def _fills(node: ast.AST, filled: set[str]) -> bool:
+    """Whether a call puts something at the end of one of these attributes."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=thing, attr="append" | "extend")):
+            return _attribute(thing) in filled
+    return False
 
 
 def _own(cls: Class, name: str) -> ast.AST | None:

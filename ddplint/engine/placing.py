@@ -69,6 +69,12 @@ def _function_at(site: Site) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     return max(around, key=lambda node: node.lineno, default=None)
 
 
+def in_function(site: Site, name: str) -> bool:
+    """Whether the innermost function around a site is called ``name``."""
+    around = _function_at(site)
+    return around is not None and around.name == name
+
+
 def _base_name(decorator: ast.expr) -> str:
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""

@@ -14,7 +14,7 @@ from ddplint.engine.conditions import ALWAYS, LOST, NEVER, PERHAPS_GUARDED, Case
 from ddplint.engine.placing import under_a_test
 from ddplint.engine.spent import Spent, spent
 from ddplint.engine.syncing import Unsynchronized, unsynchronized
-from ddplint.engine.values import Const, Obj, Sym, Value
+from ddplint.engine.values import Atom, Const, Obj, Sym, Value
 from ddplint.project import Project
 
 
@@ -203,6 +203,19 @@ class Program:
 def _is_one(size: Value | None, case: Case) -> bool:
     atom = None if size is None else size.within((case,)).only
     return isinstance(atom, Const) and atom.value == 1 and not atom.soft
+
+
+def is_cpu(target: Value) -> bool:
+    """Whether the device to which something is moved is surely the processor, or none."""
+    return all((isinstance(a, Const) and a.value in ("cpu", None)) or a.key == "device('cpu')" for a in target.atoms())
+
+
+def is_option(atom: Atom) -> bool:
+    """Whether it is an option of the command line, as it is given."""
+    return isinstance(atom, Sym) and _OPTION.fullmatch(atom.text) is not None
+
+
+_OPTION = re.compile(r"option \S+ of #\d+")
 
 
 _TAIL = re.compile(r"'([^']*)'\)*$")

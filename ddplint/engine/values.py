@@ -32,6 +32,8 @@ AGREED = "agreed"
 """In what a value is made of: the ranks put theirs together, and all have the same one."""
 CLOCK = "clock"
 """In what a value is made of: the time of the machine."""
+SENT_HOME = "sent home"
+"""In what a value is made of: it was sent to the processor."""
 _LONGEST_KEY = 160
 _MOST_ALTERNATIVES = 12
 _MOST_MODELS = 3

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import meets
+from ddplint.engine.library import CUDA, holds
 from ddplint.engine.placing import place_to_report, settled_chain
-from ddplint.engine.questions import Program, literal_tail
-from ddplint.engine.values import Site
+from ddplint.engine.questions import Program, is_cpu, is_option, literal_tail
+from ddplint.engine.values import SENT_HOME, Const, Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 
@@ -21,13 +22,12 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     wrong: list[tuple[facts.Load, facts.Save, facts.Wrap]] = []
     right: dict[Site, list[tuple[Site, ...]]] = defaultdict(list)
     for program in programs:
-        wrap = _wrap_on_accelerator(program)
-        for load in program.trace.of(facts.Load):
-            if wrap is None or load.how != "torch.load" or not program.on_many_ranks(load):
+        for load in program.trace.of(facts.Load) if program.wraps else ():
+            if load.how != "torch.load" or not program.on_many_ranks(load):
                 continue
             save = _own_checkpoint(program, load)
             if save is not None and _is_left_in_place(load):
-                wrong.append((load, save, wrap))
+                wrong.append((load, save, program.wraps[0]))
             else:
                 right[load.site].append(settled_chain((*load.chain, load.site)))
     for load, save, wrap in wrong:
@@ -35,33 +35,52 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
         yield _finding(site, load, save, wrap)
 
 
-def _wrap_on_accelerator(program: Program) -> facts.Wrap | None:
-    """A wrap of a network that was moved to an accelerator, or that is said to be on one."""
-    for wrap in program.wraps:
-        moved = any(move.what == "device" and move.target.constant() != "cpu" for move in wrap.moved)
-        if moved or wrap.device_ids.constant() is not None:
-            return wrap
-    return None
-
-
 def _own_checkpoint(program: Program, load: facts.Load) -> facts.Save | None:
-    """The save of a network's state that may have written what is loaded into a network."""
+    """The save, from an accelerator, of a network's state that may have written what is loaded into a network."""
     if load.file.per_rank or not any(load in event.made_of for event in program.trace.of(facts.LoadInto)):
         return None
     for save in program.trace.of(facts.Save):
-        states = save.content is not None and any(isinstance(p, facts.StateDict) for p in save.content.taint)
-        if states and meets(save.path, program.wrapped) and _is_file(save, load):
+        made_of = save.content.taint if save.content is not None else frozenset()
+        states = [part for part in made_of if isinstance(part, facts.StateDict)]
+        if not states or SENT_HOME in made_of or not all(_on_accelerator(program, state) for state in states):
+            continue
+        if meets(save.path, program.wrapped) and _is_file(save, load):
             return save
     return None
 
 
+def _on_accelerator(program: Program, state: facts.StateDict) -> bool:
+    """Whether the last move of a network before its state was taken was to an accelerator, or its wrap says so."""
+    network = state.module
+    inner = network.attrs["module"].atoms() if network.kind in ("ddp", "dp") and "module" in network.attrs else ()
+    things = [network, *(part for part in inner if isinstance(part, Obj))]
+    moves = [
+        move
+        for move in program.trace.of(facts.Move)
+        if move.index < state.index and move.what == "device" and any(holds(move.module, thing) for thing in things)
+    ]
+    if moves:
+        return not is_cpu(moves[-1].target)
+    wraps = (wrap for thing in things for note in ("wrap", "wrapped") if (wrap := thing.notes.get(note)) is not None)
+    return any(wrap.device_ids.constant() is not None for wrap in wraps)
+
+
 def _is_file(save: facts.Save, load: facts.Load) -> bool:
     """Whether a load reads what a save writes: by the same path, or by one that whoever starts the program gives."""
-    return save.file.key == load.file.key or literal_tail(load.file) in (None, literal_tail(save.file))
+    if save.file.key == load.file.key or any(is_option(atom) for atom in load.file.atoms()):
+        return True
+    tail = literal_tail(load.file)
+    return tail is not None and tail == literal_tail(save.file)
 
 
 def _is_left_in_place(load: facts.Load) -> bool:
-    return load.placed is None or load.placed.constant() is None
+    """Whether nothing says where the tensors go, or nothing where there is an accelerator."""
+    if load.placed is None or load.placed.constant() is None:
+        return True
+    return any(
+        isinstance(atom, Const) and atom.value is None and (CUDA, True) in case.facts and len(case.facts) == 1
+        for case, atom in load.placed.within(load.path).alternatives
+    )
 
 
 def _finding(site: Site, load: facts.Load, save: facts.Save, wrap: facts.Wrap) -> Finding:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, conjoin
 from ddplint.engine.drawing import Cause, cause, differs, draws_behind
-from ddplint.engine.placing import place_to_report, settled_chain
+from ddplint.engine.placing import in_function, place_to_report, settled_chain
 from ddplint.engine.questions import Program, Training
 from ddplint.engine.sharing import samplers
 from ddplint.engine.values import Const, Obj, Site, Sym
@@ -110,6 +110,8 @@ def _of_draw(draw: facts.Draw, use: _Use, site: Site) -> tuple[str, str, list[Ot
     match use.why:
         case Cause.UNSEEDED:
             why = "that nothing seeds"
+        case Cause.IN_PARENT:
+            why = "that is seeded in the process alone that starts the ranks"
         case Cause.OWN:
             why = "that is seeded from the machine's own randomness"
         case _:
@@ -125,6 +127,10 @@ def _of_draw(draw: facts.Draw, use: _Use, site: Site) -> tuple[str, str, list[Ot
 
 
 def _cure(draw: facts.Draw, is_global: bool) -> str:
+    if in_function(draw.site, "__iter__"):
+        return "Draw from a generator that is seeded with the epoch, alike on every rank"
+    if is_global and draw.option:
+        return f"Pass {draw.option}, or seed all ranks alike before it"
     if is_global and draw.how in ("random_split", "randperm"):
         generator = name_of("torch.Generator", draw.site)
         return f"Pass 'generator={generator}().manual_seed(0)', or seed all ranks alike before it"

@@ -10,8 +10,8 @@ from ddplint.engine.conditions import conjoin
 from ddplint.engine.library import holds
 from ddplint.engine.names import DDP
 from ddplint.engine.placing import function_of
-from ddplint.engine.questions import Program
-from ddplint.engine.values import Class, Const, Obj, Site, Value
+from ddplint.engine.questions import Program, is_cpu
+from ddplint.engine.values import Class, Const, Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 from ddplint.rules.wording import argument, spelled, written
@@ -61,7 +61,7 @@ def _first_late_move(program: Program, wrap: facts.Wrap, inner: list[Obj]) -> fa
             continue
         if move.module is not wrap.wrapper and move.module not in inner:
             continue
-        if move.what == "device" and (_is_cpu(move.target) or any(thing.notes.get("placed") for thing in inner)):
+        if move.what == "device" and (is_cpu(move.target) or any(thing.notes.get("placed") for thing in inner)):
             continue
         if move.what == "dtype" and not _changes_dtype(program, move, inner):
             continue
@@ -104,17 +104,13 @@ def _placed_before(program: Program, late: facts.Move, wrap: facts.Wrap, thing: 
             continue
         if not (holds(thing, move.module) or holds(move.module, thing)):
             continue
-        if move.what == "device" and _is_cpu(move.target):
+        if move.what == "device" and is_cpu(move.target):
             continue
         if move.what == "dtype" and move.target.key != late.target.key:
             continue
         if conjoin(move.path, late.path):
             return True
     return False
-
-
-def _is_cpu(target: Value) -> bool:
-    return all((isinstance(a, Const) and a.value in ("cpu", None)) or a.key == "device('cpu')" for a in target.atoms())
 
 
 def _given_device(thing: Obj) -> bool:

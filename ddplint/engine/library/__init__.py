@@ -6,7 +6,7 @@ from ddplint.engine.library.basics import classes, has, is_instance
 from ddplint.engine.library.contexts import decorated, enter_decorators
 from ddplint.engine.library.dispatch import call, call_object, method
 from ddplint.engine.library.distributed import may_wait_unseen, waited
-from ddplint.engine.library.environment import DEVICES, environment, in_environment
+from ddplint.engine.library.environment import CUDA, DEVICES, environment, in_environment
 from ddplint.engine.library.lookups import builtin, named, star
 from ddplint.engine.library.making import (
     attribute,
@@ -24,6 +24,7 @@ from ddplint.engine.library.options import option
 from ddplint.engine.library.randomness import may_seed_unseen, seeded_out_of_sight
 
 __all__ = [
+    "CUDA",
     "DEVICES",
     "agreed",
     "attribute",

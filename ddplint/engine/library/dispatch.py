@@ -47,7 +47,7 @@ from ddplint.engine.library.registry import (
     mark_in_place,
     place_of,
 )
-from ddplint.engine.library.splitting import rows_method, splitter_method
+from ddplint.engine.library.splitting import graphs, rows_method, splitter_method
 from ddplint.engine.library.threads import own_thread_method, queue_method, thread_method
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
@@ -55,6 +55,7 @@ from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
 from ddplint.engine.ordering import order_kept
 from ddplint.engine.values import (
     NONE,
+    SENT_HOME,
     TRUE,
     UNSEEN,
     Atom,
@@ -88,7 +89,9 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if name.startswith("torch.distributed.") and last in COLLECTIVES:
         return collective(m, name, args, node)
     if name.startswith("mpi4py.MPI.COMM_WORLD.") and last.lower() in MPI_COLLECTIVES and node is not None:
-        m.record(facts.Collective, node, name=last, tensors=NONE, group=None)
+        m.record(
+            facts.Collective, node, name=last, tensors=union(args.positional) if args.positional else NONE, group=None
+        )
     if name.startswith("torch.nn.") and last[:1].isupper() and "functional" not in name and "init" not in name:
         return library_module(m, name, args, node)
     if (
@@ -111,7 +114,7 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
             return parser
         return one(Sym(f"{name} result", ranked=hints_rank(last), made_of=frozenset({UNSEEN, "framework"})))
     if root not in IN_SIGHT:
-        return opaque_call(m, Lib(name), args, node)
+        return graphs(name, opaque_call(m, Lib(name), args, node))
     for value in args.all():
         for atom in value.atoms():
             if isinstance(atom, Func | Bound) and last in ("run", "apply", "map", "submit"):
@@ -124,12 +127,16 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         made_of = without_graph(made_of)
     kept = frozenset(
         p
-        for p in (made_of if last in _JOINS else order_kept(made_of, given))
+        for p in (made_of if last in _JOINS else order_kept(made_of, () if last in _BY_ELEMENTS else given))
         if not isinstance(p, facts.PartOf)
         and not (isinstance(p, Obj) and p.kind == "optimizer")
         and not (root == "re" and isinstance(p, facts.KeyOf))
     )
     return one(Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept))
+
+
+_BY_ELEMENTS = frozenset({"where", "add", "sub", "subtract", "mul", "multiply", "lerp", "minimum", "maximum", "isin"})
+"""Functions that put the elements of several collections together, one by one."""
 
 
 _JOINS = frozenset({"concatenate", "concat", "cat", "hstack", "vstack", "sum"})
@@ -386,6 +393,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
             return TRUE
     if name in _CUTS:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.KeyOf))
+    elif name == "cpu":
+        made_of |= {SENT_HOME}
     elif name in _CUTS_GRAPH:
         made_of = without_graph(made_of)
     if name not in _AS_IT_IS:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
-from ddplint.engine.library.environment import DEVICES, LOCAL, RANKS, SIZE
-from ddplint.engine.library.registry import handles, mark_in_place
+from ddplint.engine.library.environment import CUDA, DEVICES, LOCAL, RANKS, SIZE
+from ddplint.engine.library.registry import IN_SIGHT, handles, mark_in_place, names_a_place
 from ddplint.engine.machine import Machine
 from ddplint.engine.values import (
     AGREED,
@@ -86,7 +86,7 @@ def _without_gradient(m: Machine, event: facts.Collective, args: Arguments, node
     local = args.get(0, "tensor") if event.name == "all_reduce" else args.get(1, "tensor", "input_tensor")
     if local is not None and any(isinstance(p, facts.Forward) and p.grad for p in local.taint) and args.positional:
         given = node.args[0]
-        now = m.evaluate(given) if isinstance(given, ast.Name | ast.Attribute) else args.positional[0]
+        now = m.evaluate(given) if names_a_place(given) else args.positional[0]
         mark_in_place(m, given, now, frozenset({event}))
 
 
@@ -94,8 +94,13 @@ _MAY_WAIT = re.compile(r"barrier|sync|wait|join|reduce|gather|broadcast|train|fi
 
 
 def may_wait_unseen(called: Atom, args: Arguments) -> bool:
-    """Whether ranks may wait for one another in a call out of sight: by its name, or as it is given a wrapper."""
+    """Whether ranks may wait for one another in a call out of sight.
+
+    Its name says so, it is a function of a library of which nothing is known, or it is given a wrapper.
+    """
     if _MAY_WAIT.search(called.key.rpartition(".")[2]):
+        return True
+    if isinstance(called, Lib) and called.name.split(".")[0] not in IN_SIGHT:
         return True
     return any(isinstance(atom, Obj) and atom.kind == "ddp" for value in args.all() for atom in value.atoms())
 
@@ -106,7 +111,7 @@ def waited(m: Machine, node: ast.AST | None) -> None:
         m.record(facts.Wait, node)
 
 
-@handles("time.sleep")
+@handles("time.sleep", "torch.distributed.destroy_process_group")
 def _sleep(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     waited(m, node)
     return NONE
@@ -218,7 +223,7 @@ def _true(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
 
 @handles("torch.cuda.is_available")
 def _cuda(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    return one(Sym("cuda is available", opaque=False))
+    return one(Sym(CUDA.text, opaque=False))
 
 
 @handles("torch.cuda.device_count")
@@ -244,8 +249,16 @@ def _spawn(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
     target = args.get(0, "fn")
     given = args.get(1, "args")
     passed = exact_elements(given) if given is not None else []
-    _start(m, target, [one(LOCAL), *(passed or [])], node, rest=[given] if passed is None and given else [])
+    rest = [given] if passed is None and given else []
+    _start(m, target, [one(LOCAL), *(passed or [])], node, rest, _starts_anew(name, args))
     return NONE
+
+
+def _starts_anew(name: str, args: Arguments) -> bool:
+    """Whether processes are surely started as interpreters of their own, and not as copies of this one."""
+    at = 5 if name.endswith("start_processes") else 4
+    method = args.get(at, "start_method")
+    return not args.more and (method is None or method.constant() == "spawn")
 
 
 @handles("torch.multiprocessing.Process", "multiprocessing.Process", "multiprocessing.context.Process")
@@ -262,12 +275,16 @@ def _process(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
 
 
 def _start(
-    m: Machine, target: Value | None, passed: list[Value], node: ast.AST | None, rest: list[Value] | None = None
+    m: Machine,
+    target: Value | None,
+    passed: list[Value],
+    node: ast.AST | None,
+    rest: list[Value] | None = None,
+    anew: bool = False,
 ) -> None:
-
     if target is None or node is None:
         return
-    m.record(facts.Spawn, node)
+    m.record(facts.Spawn, node, anew=anew)
     m.workers += 1
     before, loops, m.loops = m.path, m.loops, []
     try:

@@ -28,6 +28,8 @@ SIZE = Ranked((WORLD,) * WORLD, "world size")
 LOCAL_SIZE = Ranked((PER_NODE,) * WORLD, "local world size")
 
 
+CUDA = Key("cuda is available")
+"""The test whether there is an accelerator."""
 DEVICES = Sym("device count", opaque=False)
 """How many devices the node has."""
 

@@ -38,7 +38,7 @@ def kind_of(cls: Class) -> str:
     return kind
 
 
-_WORTH_IN_CLASS = (b"DDP", b"DistributedDataParallel", b"optim", b"DataLoader", b"torch.save")
+_WORTH_IN_CLASS = (b"DDP", b"DistributedDataParallel", b"optim", b"DataLoader", b"torch.save", b"seed(")
 
 
 _WORTH_IN_INIT = (b".cuda(", b".to(", b".double(", b".half(", b"no_sync", b"Parallel", b"wrap")

@@ -170,11 +170,13 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
         taint |= frozenset(p for p in value.taint if grad or not isinstance(p, facts.Forward))
     for value in args.all():
         taint |= _deep_taint(value)
-    if thing.kind == "module" and isinstance(thing.cls, Class) and _worth_running(thing):
+    gathered = frozenset(part for part in taint if isinstance(part, facts.Collective | facts.Distorted))
+    if thing.kind == "module" and isinstance(thing.cls, Class) and (gathered or _worth_running(thing)):
         runner = project_method(thing, "forward")
         if runner is not None:
             result = m.apply(runner, args, node)
-            taint |= result.taint | _deep_taint(result)
+            # what ranks put together may be kept, and have no part in what is given
+            taint = (taint - gathered) | result.taint | _deep_taint(result)
             if any(isinstance(a, Obj) for a in result.atoms()):
                 return result
     number = event.index if event is not None else m.fresh()

@@ -130,12 +130,19 @@ def _without_return(args: Arguments) -> bool:
 
 
 def drawn(
-    m: Machine, how: str, generator: Value | None, what: Value, source: str, node: ast.AST | None
+    m: Machine,
+    how: str,
+    generator: Value | None,
+    what: Value,
+    source: str,
+    node: ast.AST | None,
+    option: str = "",
 ) -> frozenset[Any]:
     """Record a draw; what comes of it is made of it."""
     if node is None:
         return frozenset()
-    return frozenset({m.record(facts.Draw, node, how=how, generator=generator, what=what, source=source)})
+    draw = m.record(facts.Draw, node, how=how, generator=generator, what=what, source=source, option=option)
+    return frozenset({draw})
 
 
 @handles("random.shuffle", "numpy.random.shuffle")
@@ -157,7 +164,7 @@ def _source_of(how: str, generator: Value | None) -> str:
     return _source(atom) if isinstance(atom, Obj) else how.split(".", maxsplit=1)[0]
 
 
-@handles("torch.utils.data.random_split")
+@handles("torch.utils.data.random_split", "torch.utils.data.dataset.random_split")
 def _random_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     whole = first_argument(args)
     draws = drawn(m, "random_split", args.get(2, "generator"), whole, "torch", node)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Machine
@@ -99,9 +99,16 @@ def mark_in_place(m: Machine, node: ast.AST | None, value: Value, marks: frozens
         if isinstance(atom, Obj):
             atom.notes["marks"] = frozenset(atom.notes.get("marks", ())) | marks
     unknown = [(case, atom) for case, atom in value.alternatives if isinstance(atom, Sym)]
-    if isinstance(node, ast.Name | ast.Attribute) and len(unknown) == len(value.alternatives):
+    if names_a_place(node) and len(unknown) == len(value.alternatives):
         marked = [(case, replace(atom, made_of=atom.made_of | marks)) for case, atom in unknown]
         assign(m, node, Value(tuple(marked)))
+
+
+def names_a_place(node: ast.AST | None) -> TypeGuard[ast.expr]:
+    """Whether an expression is a name, an attribute, or an entry of one of these by a name or a literal."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Name | ast.Attribute) and isinstance(node.slice, ast.Name | ast.Constant)
+    return isinstance(node, ast.Name | ast.Attribute)
 
 
 def is_loader(atom: Atom) -> bool:

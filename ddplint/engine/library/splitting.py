@@ -16,6 +16,8 @@ from ddplint.engine.values import Atom, Lib, Obj, Sym, Value, blend, one
 
 ROWS = "rows of a data set of datasets"
 """In what a value is made of: it comes from a data set of Hugging Face's ``datasets`` that is held in memory."""
+GRAPHS = "graphs of a data set of torch_geometric"
+"""The same of a data set of PyTorch Geometric."""
 TABLE = "rows of a table of pandas"
 """The same of a table of pandas."""
 
@@ -24,14 +26,16 @@ TABLE = "rows of a table of pandas"
 def _train_test_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     result = blend(name, args.all(), opaque=False)
     if not _is_false(args.keywords.get("shuffle")):
-        result = _drawn(m, result, "train_test_split", args.keywords.get("random_state"), first_argument(args), node)
+        state = args.get(None, "random_state")
+        result = _drawn(m, result, "train_test_split", state, first_argument(args), node, "'random_state=0'")
     return one(result)
 
 
 @handles("sklearn.utils.shuffle")
 def _shuffled(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     result = blend(name, args.all(), opaque=False)
-    return one(_drawn(m, result, name, args.keywords.get("random_state"), first_argument(args), node))
+    state = args.get(None, "random_state")
+    return one(_drawn(m, result, name, state, first_argument(args), node, "'random_state=0'"))
 
 
 _ALWAYS_SHUFFLE = frozenset(
@@ -48,12 +52,13 @@ def _splitter(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> V
 def splitter_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of one of scikit-learn's splitters."""
     assert isinstance(me.cls, Lib)
-    given: Arguments = me.notes["args"]
+    made: Arguments = me.notes["args"]
     result = blend(f"{me.key}.{name}", args.all(), opaque=False)
     kind = me.cls.name.rpartition(".")[2]
-    shuffle = given.keywords.get("shuffle")
+    shuffle = made.keywords.get("shuffle")
     if name == "split" and (kind in _ALWAYS_SHUFFLE or (shuffle is not None and shuffle.constant() is True)):
-        result = _drawn(m, result, f"{kind}.split", given.keywords.get("random_state"), first_argument(args), node)
+        state, option = made.get(None, "random_state"), f"'random_state=0' to {kind}"
+        result = _drawn(m, result, f"{kind}.split", state, first_argument(args), node, option)
     return one(result)
 
 
@@ -74,17 +79,28 @@ def _table(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
     return one(replace(made, made_of=made.made_of | {TABLE}))
 
 
+def graphs(name: str, made: Value) -> Value:
+    """What a class of the library called ``name`` makes; of one of PyTorch Geometric's data sets, marked so."""
+    if not name.startswith("torch_geometric.datasets."):
+        return made
+    return Value(tuple((case, _with(atom, frozenset({GRAPHS}))) for case, atom in made.alternatives))
+
+
 def rows_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of rows that draws from them; None where it does not."""
     if TABLE in me.made_of and name == "sample" and {"frac", "n", "random_state"} & args.keywords.keys():
         if (repeats := args.keywords.get("replace")) is None or _is_false(repeats):
-            return one(_drawn(m, _rows(me, name, args), "sample", args.keywords.get("random_state"), one(me), node))
+            state = args.get(None, "random_state")
+            return one(_drawn(m, _rows(me, name, args), name, state, one(me), node, "'random_state=0'"))
     if ROWS in me.made_of and name in ("shuffle", "train_test_split"):
         if name == "shuffle" or not _is_false(args.keywords.get("shuffle")):
-            seed = args.get(0, "seed") if name == "shuffle" else args.keywords.get("seed")
+            seed = args.get(0 if name == "shuffle" else None, "seed")
             if (generator := args.keywords.get("generator")) is not None and generator.constant() is not None:
                 seed = generator
-            return one(_drawn(m, _rows(me, name, args), name, seed, one(me), node))
+            return one(_drawn(m, _rows(me, name, args), name, seed, one(me), node, "'seed=0'"))
+    if GRAPHS in me.made_of and name == "shuffle":
+        made = _rows(me, name, args)
+        return one(replace(made, made_of=made.made_of | drawn(m, name, None, one(me), "torch", node)))
     if ROWS in me.made_of and name in ("shard", "select") and any(value.per_rank for value in args.all()):
         made = _rows(me, name, args)
         return one(replace(made, ranked=True, made_of=made.made_of | shares(made.made_of)))
@@ -107,9 +123,11 @@ def _rows(me: Sym, name: str, args: Arguments) -> Sym:
     return replace(made, ranked=me.ranked, made_of=made.made_of | me.made_of)
 
 
-def _drawn(m: Machine, result: Sym, how: str, generator: Value | None, what: Value, node: ast.AST | None) -> Sym:
+def _drawn(
+    m: Machine, result: Sym, how: str, generator: Value | None, what: Value, node: ast.AST | None, option: str
+) -> Sym:
     """The same value, drawn by numpy's generators: what these libraries take where they are given a seed or none."""
-    return replace(result, made_of=result.made_of | drawn(m, how, generator, what, "numpy", node))
+    return replace(result, made_of=result.made_of | drawn(m, how, generator, what, "numpy", node, option))
 
 
 def _is_false(value: Value | None) -> bool:

@@ -1,0 +1,20 @@
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+device = torch.device("cpu")
+model = DDP(nn.Linear(4, 1).to(device))
+if os.path.exists("last.pt"):
+    model.load_state_dict(torch.load("last.pt"))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4, device=device)).sum().backward()
+    optimizer.step()
+if dist.get_rank() == 0:
+    torch.save(model.state_dict(), "last.pt")
+dist.destroy_process_group()
