@@ -791,6 +791,17 @@ def test_gradients_that_are_equal_at_the_step_were_averaged_by_hand() -> None:
         assert stepped(before, rule, ("a", "a")).state is CLEAN
 
 
+def test_parameters_that_are_averaged_after_each_step_are_clean() -> None:
+    for starts, state in ((("a", "a"), CLEAN), (("b", "c"), FOUND)):
+        run = Run()
+        for at in range(2):
+            for rank in range(2):
+                silenced(run, rank)
+                run.step(rank, digest="bc"[rank], gradients="de"[rank])
+                run.events[-1]["start"] = {"0": starts[rank] if at else "a"}
+        assert run.verdict(DRIFT).state is state
+
+
 def test_averaged_gradients_may_be_clipped_by_each_rank() -> None:
     def averaged(run: Run, rank: int) -> None:
         run.forward(rank)

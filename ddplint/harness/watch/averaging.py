@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -127,11 +128,20 @@ def _differing(run: Run, place: Place, by_rank: dict[int, list[Step]]) -> Iterat
         for model in rank.made("wrap")
         if rank.place("wrap", model) == place
     }  # fmt: skip
-    for at in range(min(map(len, by_rank.values()))):
-        together = {rank: found[at] for rank, found in by_rank.items()}
-        digests = {(step.event.get("gradients") or {}).get(str(numbers[rank]), rank) for rank, step in together.items()}
-        if len(digests) < 2 or not digests.isdisjoint(together):
-            continue  # they agree, or were not taken
-        for rank, step in together.items():
-            if step.last is not None and not step.last.is_averaged:
-                yield Unaveraged(rank, step, step.last)
+    together = [{rank: found[at] for rank, found in by_rank.items()} for at in range(min(map(len, by_rank.values())))]
+    if any(
+        _differ(before, numbers, "digest") and _differ(after, numbers, "start") is False
+        for before, after in pairwise(together)
+    ):
+        return  # the program averages the parameters itself, after the steps
+    for ranks in together:
+        if _differ(ranks, numbers, "gradients"):
+            for rank, step in ranks.items():
+                if step.last is not None and not step.last.is_averaged:
+                    yield Unaveraged(rank, step, step.last)
+
+
+def _differ(steps: dict[int, Step], numbers: dict[int, int], what: str) -> bool | None:
+    """Whether the digests of that name differ between the ranks' steps; None where one was not taken."""
+    digests = {(step.event.get(what) or {}).get(str(numbers[rank])) for rank, step in steps.items()}
+    return None if None in digests or len(steps) < 2 else len(digests) > 1

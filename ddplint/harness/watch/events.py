@@ -54,8 +54,8 @@ first stepping), so that the same object has the same number on every rank that 
                 elsewhere when the bound method is stored; in a context manager of the program's, where that one is
                 entered), ``sites`` (of entering); ``no_sync_end``: ``model``
 ``step``        an optimizer stepped: ``optimizer``, ``models`` (whose parameters it holds), ``digest`` (of each such
-                model's parameters, a dict; None if not taken), ``gradients`` (the same of their gradients),
-                ``sites``
+                model's parameters, a dict; None if not taken), ``start`` (the same of what they were before the
+                step), ``gradients`` (the same of their gradients), ``sites``
 ``state``       ``state_dict`` of a wrapper was asked for by the program: ``model``, ``state`` (a number), ``sites``
 ``names``       the program itself went over a wrapper's named parameters, buffers or modules: ``model``, ``sites``
 ``save``        an object is about to be written: ``via`` (``torch.save``, ...), ``path`` (None if it is no file),

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
-from itertools import permutations
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from ddplint.harness.ending import is_of_peers
@@ -131,7 +131,10 @@ def gaps(run: Run) -> Iterator[Gap]:
 
     Meetings of one kind between two common ones are met by each other, wherever they are called.
     """
-    for ours, theirs in permutations(run.ranks, 2):
+    first, *others = run.ranks
+    pairs = {(first, other) for other in others} | set(pairwise(run.ranks))  # not all: they grow as a square
+    in_order = sorted(pairs, key=lambda pair: (pair[0].number, pair[1].number))
+    for ours, theirs in chain.from_iterable((pair, pair[::-1]) for pair in in_order):
         left, right = meetings(ours, theirs.number), meetings(theirs, ours.number)
         start = shared_start([_key(one) for one in left], [_key(one) for one in right])
         left, right = left[start : start + _MOST], right[start : start + _MOST]

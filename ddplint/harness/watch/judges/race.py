@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -29,21 +30,35 @@ def judge(run: Run, source: Source) -> list[Verdict]:
         for event in rank.of("save", "open", "rename"):
             if event.get("path") and str(event.get("mode", "w")) != "a":
                 written[event["path"]][rank.number].append(event)
-    parts = [] if run.is_cut else [part for rank in run.ranks for part in _judge_rank(run, rank, written, source)]
+    met = _Met()
+    parts = [] if run.is_cut else [part for rank in run.ranks for part in _judge_rank(run, rank, written, met, source)]
     return summed_up(RULE, parts, "no file that one rank wrote was read by another")
 
 
-def _judge_rank(run: Run, rank: Rank, written: Written, source: Source) -> Iterator[Verdict]:
+class _Met:
+    """How often a rank had met another before an event."""
+
+    def __init__(self) -> None:
+        self._times: dict[tuple[int, int], list[float]] = {}
+
+    def before(self, event: Event, rank: Rank, other: int) -> int:
+        """How often ``rank`` had met ``other`` before its ``event``."""
+        key = rank.number, other
+        if key not in self._times:
+            self._times[key] = [meeting.event["t"] for meeting in meetings(rank, other)]
+        return bisect_left(self._times[key], event["t"])
+
+
+def _judge_rank(run: Run, rank: Rank, written: Written, met: _Met, source: Source) -> Iterator[Verdict]:
     for read in rank.of("read"):
         by_rank = written.get(read["path"], {})
         if len(by_rank) != 1 or rank.number in by_rank:
             continue
         ((writer, events),) = by_rank.items()
         other = next(one for one in run.ranks if one.number == writer)
-        met = _met(rank, writer, read)
-        races = [
-            event for event in events if _met(other, rank.number, event) == met and not _reads_before(other, event)
-        ]
+        count = met.before(read, rank, writer)
+        meanwhile = [event for event in events if met.before(event, other, rank.number) == count]
+        races = [event for event in meanwhile if not _reads_before(other, event)]
         if not races:
             text = f"the ranks met between the write of {read['path']} and its read"
             yield Verdict(RULE, State.CLEAN, text, sites(read), (rank.number,))
@@ -52,11 +67,6 @@ def _judge_rank(run: Run, rank: Rank, written: Written, source: Source) -> Itera
             yield Verdict(RULE, State.CANNOT_JUDGE, text, sites(read), (rank.number,))
         else:
             yield _found(rank, read, writer, races[-1])
-
-
-def _met(rank: Rank, other: int, event: Event) -> int:
-    """How often a rank had met another before an event."""
-    return sum(one.event["t"] < event["t"] for one in meetings(rank, other))
 
 
 def _reads_before(writer: Rank, write: Event) -> bool:

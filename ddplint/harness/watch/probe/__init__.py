@@ -3,24 +3,24 @@
 It changes nothing that the program computes, raises nothing into it, and imports torch only when the program does.
 What it writes is in ``events``; the judges read it.
 
-=============  =======================================================================================================
-``importing``  acts right after the program has imported a module
-``patching``   puts a function round one of torch's, and keeps the probe's own failures out of the program
-``writing``    the event file and the numbers of objects
-``sites``      where in the program's code something happened
-``hashing``    what stands for a row, and for all parameters of a model
-``data``       loaders, samplers and what they yield
-``draws``      orders that the program draws at random
-``wrapper``    the wrapper: its making, its forwards, moves of its parameters, ``no_sync``, reductions
-``hooks``      the communication hook that counts reductions
-``steps``      backwards and optimizer steps
-``states``     state dicts, and what is saved and loaded
-``files``      files that are opened for writing, renamed and removed
-``process``    process groups, crashes and the end
+===============  =======================================================================================================
+``importing``    acts right after the program has imported a module
+``patching``     puts a function round one of torch's, and keeps the probe's own failures out of the program
+``writing``      the event file and the numbers of objects
+``sites``        where in the program's code something happened
+``hashing``      what stands for a row, and for all parameters of a model
+``data``         loaders, samplers and what they yield
+``draws``        orders that the program draws at random
+``wrapper``      the wrapper: its making, its forwards, moves of its parameters, ``no_sync``, reductions
+``hooks``        the communication hook that counts reductions
+``steps``        backwards and optimizer steps
+``states``       state dicts, and what is saved and loaded
+``files``        files that are opened for writing, renamed and removed
+``process``      process groups, crashes and the end
 ``collectives``  the program's own collectives
-``graphs``     what a backward goes through
-``meeting``    where ranks that the program spawns meet
-=============  =======================================================================================================
+``graphs``       what a backward goes through
+``meeting``      where ranks that the program spawns meet
+===============  =======================================================================================================
 """
 
 from __future__ import annotations

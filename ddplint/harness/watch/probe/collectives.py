@@ -64,13 +64,16 @@ def _begun(name: str, signature: inspect.Signature, arguments: tuple[Any, ...], 
     group = bound.get("group")
     if not dist.is_initialized() or dist.get_rank(group) < 0:
         return False  # this rank is not in the group, and the call does nothing
+    members = _members(group)
+    if bound.get("use_local_synchronization"):
+        members = sorted(bound.get("ranks") or members)  # a new group that its own members make alone
     number = next(_numbers)
     given = bound.get("tensor") if name == "all_reduce" else None
     writing.emit(
         "collective",
         op=name,
         number=number,
-        members=_members(group),
+        members=members,
         graph=graphs.note(number, given),
         sites=sites.here(),
     )

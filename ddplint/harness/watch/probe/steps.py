@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _optimizers = writing.Numbers()
 _steps: dict[int, int] = {}  # by the optimizer's number
+_started: dict[int, dict[str, str]] = {}  # by the optimizer's number, the digests before its step, by the wrapper's
 _local = threading.local()
 _torch: Any = None
 
@@ -98,6 +99,8 @@ def _after_step(optimizer: Any, _arguments: object, _keywords: object) -> None:
 @quiet
 def _step_begun(optimizer: Any) -> None:
     """Some optimizers step with others inside (``ZeroRedundancyOptimizer``); only the outermost counts."""
+    if not _running():
+        _note_start(optimizer)
     frame = _stepping_frame(optimizer)
     current = _frames(frame)
     _running()[:] = [(other, its) for other, its in _running() if its in current and its is not frame]
@@ -136,11 +139,23 @@ def _frames(frame: FrameType | None) -> list[FrameType]:
     return found
 
 
+def _note_start(optimizer: Any) -> None:
+    """Take the digests of the parameters that a step begins with, as often as those that it ends with."""
+    number = _optimizers.of(optimizer)
+    due = _held_by(optimizer) if _is_due(_steps.get(number, -1) + 1) else []
+    _started[number] = {str(wrapped.number): hashing.digest(wrapped.parameters) for wrapped in due}
+
+
+def _held_by(optimizer: Any) -> list[Any]:
+    """The wrappers of which an optimizer holds parameters."""
+    own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    return [wrapped for wrapped in wrapper.all_wrapped() if any(id(item) in own for item in wrapped.parameters)]
+
+
 def _stepped(optimizer: Any) -> None:
     number = _optimizers.of(optimizer)
     count = _steps[number] = _steps.get(number, -1) + 1
-    own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-    models = [wrapped for wrapped in wrapper.all_wrapped() if any(id(item) in own for item in wrapped.parameters)]
+    models = _held_by(optimizer)
     due = models if _is_due(count) else []
     digests = {str(wrapped.number): hashing.digest(wrapped.parameters) for wrapped in due}
     gradients = {str(wrapped.number): hashing.digest_of_gradients(wrapped.parameters) for wrapped in due}
@@ -148,6 +163,7 @@ def _stepped(optimizer: Any) -> None:
         "step",
         optimizer=number,
         models=[wrapped.number for wrapped in models],
+        start=_started.pop(number, None) or None,
         digest=digests or None,
         gradients=gradients or None,
         sites=sites.here(),
