@@ -51,7 +51,7 @@ FAMILIES = (
 UNSAFE = ("collective-bad-", "exit-bad-", "race-bad-")  # they say that they cannot be run: they may wait for ever
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {
-    "race-bad-given-back-after-loop": "the smallest loss came before the last step, in which the ranks met",
+    "race-bad-given-back-after-loop": "its right call did not run, or the smallest loss came before the last step",
     "sampler-ok-config-chooses-order": "the sampler's class is named in a configuration, which only a run sees",
     "device-bad-conditional-half": "the cast is asked for by an environment variable that is not set",
     "device-ok-ids-of-cpu-net": "right on a CPU; with nccl, as on fake CUDA, torch refuses this wrap",

@@ -1092,6 +1092,30 @@ def test_seeds_that_differ_are_found_at_the_sampler() -> None:
     assert (run.verdict(SPLIT).state, run.verdict(SPLIT).site) == (FOUND, SHUFFLER)
 
 
+def test_a_sampler_of_the_program_s_own_that_draws_as_it_begins_is_found_at_its_draw() -> None:
+    for drawn, state in (("ab", FOUND), ("aa", IDLE)):
+        run = Run()
+        for rank in range(2):
+            run.loader(rank, sampler_cls="__main__.Turns", length=64)
+            run.add(rank, "draw", op="torch.randperm", size=64, drawn=drawn[rank], sites=["data.py:9", LOADER, MAIN])
+            run.train(rank, list(range(16 * rank, 32 + 16 * rank)))
+        assert run.verdict(SPLIT).state is state
+        assert run.verdict(SAMPLER).state is (OPEN if state is FOUND else FOUND)
+
+
+def test_data_that_each_rank_has_under_one_number_leaves_the_split_open() -> None:
+    run = Run()
+    for rank in range(2):
+        run.shared_loader(rank)
+        for number in range(2):
+            for start in range(0, 32, 4):
+                index = list(range((start + 32 * (rank ^ number)), (start + 32 * (rank ^ number)) + 4))
+                run.batch(rank, [f"{rank} {item}" for item in index], index, number=number)
+                run.backward(rank)
+                run.step(rank)
+    assert run.verdict(SPLIT).state is OPEN
+
+
 def test_shares_that_do_not_overlap_are_clean_whatever_was_drawn() -> None:
     run = split(lambda rank: list(range(rank, 64, 2)), seeds=(0, 1), drawn=("a", "c"))
     assert run.verdict(SPLIT).state is CLEAN
@@ -1101,48 +1125,62 @@ def test_shares_that_do_not_overlap_are_clean_whatever_was_drawn() -> None:
 # Races
 
 
+@pytest.fixture
+def saving(tmp_path: Path) -> str:
+    """The place of a write that is left to one rank."""
+    script = tmp_path / "saving.py"
+    script.write_text("if rank == 0:\n    torch.save(state, path)\n")
+    return f"{script}:2"
+
+
 def written_and_read(run: Run, read: str = "train.py:30") -> Verdict:
     run.add(1, "read", path="/run/model.pt", missing=False, sites=[read, MAIN])
     return run.verdict(RACE)
 
 
-def test_a_read_that_nothing_holds_back_until_the_write_is_done_is_found() -> None:
+def test_a_read_that_nothing_holds_back_until_the_write_is_done_is_found(saving: str) -> None:
     run = Run()
-    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    write(run, 0, "/run/model.pt", saving, MAIN)
     verdict = written_and_read(run)
     assert (verdict.state, verdict.site, verdict.ranks) == (FOUND, "train.py:30", (1,))
-    assert verdict.evidence["written_at"] == "train.py:29"
+    assert verdict.evidence["written_at"] == saving
     assert "was there this time" in verdict.message
     run = Run()
     run.add(1, "read", path="/run/model.pt", missing=True, sites=["train.py:30", MAIN])
-    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    write(run, 0, "/run/model.pt", saving, MAIN)
     assert "was not there yet" in run.verdict(RACE).message
 
 
-def test_ranks_that_meet_between_the_write_and_the_read_are_clean() -> None:
+def test_ranks_that_meet_between_the_write_and_the_read_are_clean(saving: str) -> None:
     run = Run()
-    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    write(run, 0, "/run/model.pt", saving, MAIN)
     for rank in range(2):
         run.meet(rank, "train.py:28", MAIN, op="barrier")
     assert written_and_read(run).state is CLEAN
 
 
-def test_a_file_that_the_writer_reads_first_is_written_later() -> None:
+def test_a_file_that_the_writer_reads_first_is_written_later(saving: str) -> None:
     run = Run()
     run.add(0, "read", path="/run/model.pt", missing=False, sites=["train.py:28", MAIN])
-    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    write(run, 0, "/run/model.pt", saving, MAIN)
     assert written_and_read(run).state is CLEAN
 
 
-def test_a_rank_that_looks_for_the_file_or_gets_a_message_may_wait_for_it(tmp_path: Path) -> None:
+def test_a_rank_that_looks_for_the_file_or_gets_a_message_may_wait_for_it(saving: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("while not path.exists():\n    pass\nload(path)\n")
     run = Run()
-    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    write(run, 0, "/run/model.pt", saving, MAIN)
     assert written_and_read(run, f"{script}:3").state is OPEN
     run = Run()
-    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
+    write(run, 0, "/run/model.pt", saving, MAIN)
     run.add(1, "message", op="recv", sites=["train.py:29", MAIN])
+    assert written_and_read(run).state is OPEN
+
+
+def test_a_file_that_any_rank_may_write_leaves_the_read_open() -> None:
+    run = Run()
+    write(run, 0, "/run/model.pt", "train.py:29", MAIN)
     assert written_and_read(run).state is OPEN
 
 

@@ -206,6 +206,7 @@ def test_a_script_that_spawns_its_ranks_is_started_plainly(tmp_path: Path) -> No
     content = report(tmp_path, "--", "spawn.py", str(tmp_path / "meeting"), status=1)
     assert content["launch"] == "plain"
     assert ("spawn.py", 16, "ddp-unguarded-save") in found(content)
+    assert {one["state"] for one in content["verdicts"] if one["rule"] == "ddp-rank-local-exit"} == {"clean"}
 
 
 @pytest.mark.long

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from ddplint.harness.watch.meetings import FORWARD, End, Ending, Gap, Meeting, ending, gaps, is_stuck, meetings
 from ddplint.harness.watch.observed import place_of, shared_start, sites
+from ddplint.harness.watch.source import asks_for_rank
 from ddplint.harness.watch.verdict import State, Verdict, summed_up
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ddplint.harness.watch.source import Source
 
 RULE = "ddp-rank-guarded-collective"
-
-_RANK = re.compile(r"rank|main|master|primary|chief|leader|zero|root|first", re.IGNORECASE)
 
 
 def judge(run: Run, source: Source) -> list[Verdict]:
@@ -85,11 +83,7 @@ def _tells_ranks_apart(stack: Sequence[str], other: Sequence[str], source: Sourc
     apart = stack[: len(stack) - shared_start(stack[::-1], other[::-1])]
     shared = len(stack) - len(apart)
     common = set(source.tests(other[-shared - 1])) if shared < len(other) else set()
-    return any(_asks_for_rank(test) for site in apart for test in source.tests(site) if test not in common)
-
-
-def _asks_for_rank(test: str) -> bool:
-    return _RANK.search(test.replace("__main__", "")) is not None
+    return any(asks_for_rank(test) for site in apart for test in source.tests(site) if test not in common)
 
 
 def left_loops(here: Sequence[str], there: Sequence[str], source: Source) -> bool:
@@ -107,7 +101,7 @@ def left_loops(here: Sequence[str], there: Sequence[str], source: Source) -> boo
 def _place(stack: tuple[str, ...], source: Source) -> tuple[str, ...]:
     """The stack from the frame on that stands under a test of the rank; below a decorator that asks for it."""
     for at, site in enumerate(stack):
-        if any(_asks_for_rank(test) for test in source.tests(site)):
+        if any(asks_for_rank(test) for test in source.tests(site)):
             return stack[at - 1 :] if at and source.hands_on(site) else stack[at:]
     return stack
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddplint.harness.watch.meetings import meetings
 from ddplint.harness.watch.observed import place_of, sites
+from ddplint.harness.watch.source import asks_for_rank
 from ddplint.harness.watch.verdict import State, Verdict, summed_up
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class _Met:
 def _judge_rank(run: Run, rank: Rank, written: Written, met: _Met, source: Source) -> Iterator[Verdict]:
     for read in rank.of("read"):
         by_rank = written.get(read["path"], {})
-        if len(by_rank) != 1 or rank.number in by_rank:
+        # What copies a file reads it only to write: that is the unguarded save's.
+        if len(by_rank) != 1 or rank.number in by_rank or "shutil" in (read.get("through") or ()):
             continue
         ((writer, events),) = by_rank.items()
         other = next(one for one in run.ranks if one.number == writer)
@@ -62,6 +64,9 @@ def _judge_rank(run: Run, rank: Rank, written: Written, met: _Met, source: Sourc
         if not races:
             text = f"the ranks met between the write of {read['path']} and its read"
             yield Verdict(RULE, State.CLEAN, text, sites(read), (rank.number,))
+        elif not any(asks_for_rank(test) for site in sites(races[-1]) for test in source.tests(site)):
+            text = f"that rank {writer} alone wrote {read['path']} is not decided by a test of the rank"
+            yield Verdict(RULE, State.CANNOT_JUDGE, text, sites(read), (rank.number,))
         elif _waits_otherwise(rank, other, read, source):
             text = f"rank {rank.number} may have waited for {read['path']} in a way of its own"
             yield Verdict(RULE, State.CANNOT_JUDGE, text, sites(read), (rank.number,))

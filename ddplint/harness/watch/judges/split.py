@@ -48,6 +48,12 @@ def _judge(place: Place, made: Event, by_rank: dict[int, list[Pass]], ranks: dic
     if read is None:
         if not distributed:
             return None
+        if has_one_data_set(by_rank) is False and not varies(by_rank):
+            text = (
+                f"the ranks' shares of the DataLoader of {place_of(made)} do not overlap by their numbers, under which "
+                "each rank has data of its own"
+            )
+            return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(sorted(by_rank)))
         text = f"the ranks' shares of the DataLoader of {place_of(made)} do not overlap"
         return Verdict(RULE, State.CLEAN, text, sites(made), tuple(sorted(by_rank)))
     numbers = orders.numbers(read)
@@ -64,14 +70,16 @@ def _judge(place: Place, made: Event, by_rank: dict[int, list[Pass]], ranks: dic
             f"share of another order: {shared}. Give it one seed on all ranks."
         )
         return Verdict(RULE, State.FOUND, text, sites(first), tuple(sorted(read)), {**numbers, "seeds": seeds})
-    draws = _differing(ranks, {number: (its or made)["t"] for number, its in loaders.items()})
     if not distributed and not _are_shares(read, made):
         return None  # nothing was shared out
+    # A sampler or a stream may draw as it begins.
+    draws = _differing(ranks, {number: (its or made)["t"] for number, its in loaders.items()})
+    draws = draws or _differing(ranks, {number: passes[0].batches[0]["t"] for number, passes in by_rank.items()})
     if len({sites(draw) for draw in draws}) != 1:
+        if distributed or made.get("part_of") is None:
+            return None
         text = f"{shared}, in shares of the ranks' own making; what they disagree on was not seen"
-        return (
-            None if distributed else Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(sorted(read)), numbers)
-        )
+        return Verdict(RULE, State.CANNOT_JUDGE, text, sites(made), tuple(sorted(read)), numbers)
     draw = draws[0]
     text = (
         f"What {draw['op']} draws here differs between the ranks, and they share out what it gave: {shared}. Draw it "
@@ -82,8 +90,12 @@ def _judge(place: Place, made: Event, by_rank: dict[int, list[Pass]], ranks: dic
 
 
 def _are_shares(read: Orders, made: Event) -> bool:
-    """Whether each rank read a part of the data set that is no more than its share of the whole."""
+    """Whether each rank read a part of the data set that is no more than its share of the whole, if that is known."""
+    if made.get("iterable"):
+        return True
     whole = made.get("part_of")
+    if whole is None and not str(made.get("sampler_cls")).startswith("torch."):
+        whole = made.get("length")
     return bool(whole) and max(len(set(order)) for order in read.values()) * len(read) <= _SHARE * int(whole or 0)
 
 
@@ -109,7 +121,7 @@ def _overlap(by_rank: dict[int, list[Pass]]) -> Orders | None:
         indices: Orders = {rank: order for rank, one in together.items() if (order := one.indices())}
         rows: Orders = {rank: order for rank, one in together.items() if (order := one.rows())}
         for read in (indices, rows):
-            if len(read) < len(by_rank) or (read is rows and (unstable or has_one_data_set(by_rank) is not False)):
+            if len(read) < len(by_rank) or (read is rows and (unstable or not _tell_apart(by_rank, rows, indices))):
                 continue
             most = max(len(set(order)) for order in read.values())
             if orders.overlap(read) and orders.shared(read) < orders.ALIKE * most:
@@ -117,8 +129,13 @@ def _overlap(by_rank: dict[int, list[Pass]]) -> Orders | None:
     return None
 
 
+def _tell_apart(by_rank: dict[int, list[Pass]], rows: Orders, indices: Orders) -> bool:
+    """Whether equal rows are the same samples, and not only alike."""
+    return has_one_data_set(by_rank) is False if indices else not orders.are_ambiguous(rows, None)
+
+
 def _differing(ranks: dict[int, Rank], before: dict[int, float]) -> list[Event]:
-    """The draws of the first rank, before its loader was made, whose like on another rank drew otherwise."""
+    """The draws of the first rank, ``before`` such a time on each, whose like on another rank drew otherwise."""
     by_place: dict[int, dict[Place, Event]] = {}
     for number, rank in ranks.items():
         drawn: dict[Place, Event] = by_place.setdefault(number, {})

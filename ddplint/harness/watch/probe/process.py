@@ -76,6 +76,8 @@ def _be_process(original: Callable[..., None], process: Any) -> None:
     except Exception as error:
         _lost(error)
         raise
+    if not process.daemon:
+        writing.emit("exit")  # it is left without what is to be done at the exit of an interpreter
 
 
 def _lost(error: Exception) -> None:
