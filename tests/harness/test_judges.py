@@ -1032,6 +1032,23 @@ def test_a_pass_that_a_rank_gives_up_is_found_where_its_loop_is_left(guarded: st
     assert (run.verdict(EXIT).state, run.verdict(EXIT).site) == (FOUND, f"{script}:4")
 
 
+def test_a_rank_that_left_a_loop_with_a_collective_in_it_is_found_at_its_statement(guarded: str) -> None:
+    script = f"{guarded}.py"
+    Path(script).write_text(
+        "while True:\n    loss.backward()\n    dist.all_reduce(loss)\n    if loss > 1:\n        break\n"
+    )
+    run = Run()
+    for rank, backwards in enumerate((1, 2)):
+        for at in range(backwards):
+            run.add(rank, "backward_begun", sites=[f"{script}:2"])
+            run.backward(rank, sites=[f"{script}:2"])
+            run.meet(rank, f"{script}:3", ends=at == 0)
+    run.end(0)
+    run.time_up()
+    assert (run.verdict(EXIT).state, run.verdict(EXIT).site) == (FOUND, f"{script}:5")
+    assert run.verdict(COLLECTIVE).state is OPEN
+
+
 def test_a_batch_that_a_rank_passes_by_is_found_at_the_statement_that_does_so(guarded: str) -> None:
     script = f"{guarded}.py"
     text = "for x in loader:\n    loss = model(x)\n    if loss > 1:\n        {}\n    loss.backward()\n"

@@ -285,7 +285,7 @@ class Observed:
         self.notes.mkdir()
         environment = {events.EVENTS: str(self.notes)} if probe else {}
         arguments = (str(self.out),)
-        program = launch.Program(str(self.script), arguments, spawns=spawns, timeout=150, environment=environment)
+        program = launch.Program(str(self.script), arguments, spawns=spawns, timeout=300, environment=environment)
         with Path(folder, "stdout").open("w+b") as stdout:
             self.ended = launch.run(program, self.notes, stdout)
             stdout.seek(0)

@@ -51,8 +51,11 @@ def _guarded(run: Run, gap: Gap, endings: dict[int, Ending], source: Source, *, 
     ours = [one for one in ours if one.kind != FORWARD or not _goes_on_training(run, gap, one)]
     if not ours:
         return []
-    if not gap.is_last or endings[gap.other].how is End.REACHED:
+    if not gap.is_last:
         return ours[:1]
+    if endings[gap.other].how is End.REACHED:
+        left = not _tells_ranks_apart(ours[0].stack, (), source) and _has_trained_less(run, gap)
+        return [] if left else ours[:1]
     waits = endings[gap.other].at
     if waits is None:
         return []
@@ -60,6 +63,12 @@ def _guarded(run: Run, gap: Gap, endings: dict[int, Ending], source: Source, *, 
     there = sites(waits)
     own, other = _tells_ranks_apart(ours[0].stack, there, source), _tells_ranks_apart(there, ours[0].stack, source)
     return ours[:1] if own and not other else []
+
+
+def _has_trained_less(run: Run, gap: Gap) -> bool:
+    """Whether the other rank made fewer backwards: it may have left the loop that the collective stands in."""
+    made = {rank.number: sum(1 for _ in rank.of("backward_begun")) for rank in run.ranks}
+    return made[gap.other] < made[gap.rank]
 
 
 def _is_more(run: Run, gap: Gap, kind: str) -> bool:

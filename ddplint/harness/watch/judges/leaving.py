@@ -20,7 +20,7 @@ Stack = tuple[str, ...]
 
 
 def judge(run: Run, source: Source) -> list[Verdict]:
-    """The statement by which a rank leaves the training, or passes a backward by, that others wait in."""
+    """The statement by which a rank leaves the training, or passes a backward by, so that others wait."""
     endings = {rank.number: ending(rank) for rank in run.ranks}
     made = {rank.number: sum(1 for _ in rank.of("backward_begun")) for rank in run.ranks}
     if not all(made.values()) or run.is_cut:
@@ -34,7 +34,7 @@ def judge(run: Run, source: Source) -> list[Verdict]:
         return [Verdict(RULE, State.CANNOT_JUDGE, "ranks wait for each other in a collective that not all came to")]
     for rank in run.ranks:
         waits = endings[rank.number].at
-        if waits is None or waits["ev"] != "backward_begun":
+        if waits is None or waits["ev"] == "forward":
             continue
         fewer = [other for other in run.ranks if made[other.number] < made[rank.number]]
         gone = [other for other in fewer if _is_past(endings[other.number], waits, source)]
@@ -59,8 +59,8 @@ def _found(rank: Rank, waits: Event, gone: Rank, made: dict[int, int], source: S
         "waits_at": place_of(waits),
     }
     counted = (
-        f"rank {gone.number} made {made[gone.number]} backwards, and rank {rank.number} waits in its "
-        f"{made[rank.number]}th at {place_of(waits)} for ever"
+        f"rank {gone.number} made {made[gone.number]} backwards, and rank {rank.number}, which made "
+        f"{made[rank.number]}, waits at {place_of(waits)} for ever"
     )
     if not stack:
         text = f"{counted}; which statement let rank {gone.number} go is not sure"
