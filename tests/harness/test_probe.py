@@ -559,7 +559,6 @@ def test_the_error_of_a_spawned_rank_is_told_by_that_rank(spawning: Observed) ->
     (crash,) = spawning.of("crash", 1)
     assert (crash["type"], crash["text"], crash["sites"]) == ("ValueError", "one rank fails", [spawning.at("crash")])
     assert spawning.of("crash", 0) == []
-    assert spawning.of("exit", 1) == []
 
 
 def test_what_is_written_has_an_end(tmp_path: Path) -> None:

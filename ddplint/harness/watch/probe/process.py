@@ -77,7 +77,7 @@ def _be_process(original: Callable[..., None], process: Any) -> None:
         _lost(error)
         raise
     if not process.daemon:
-        writing.emit("exit")  # it is left without what is to be done at the exit of an interpreter
+        writing.emit("exit")  # one that was forked leaves without what is to be done at exit
 
 
 def _lost(error: Exception) -> None:
