@@ -24,6 +24,7 @@ _VAGUE = re.compile(r"\||loop@|counted|count by|^['\"]|^None$|^[0-9a-f]{12}$|^[A
 """In the text of something of which the text does not say all: other things than a number may be written so."""
 _SAMPLES = (2, 3, 4)
 _LENGTHS = (5, 6, 7, 8)
+_PARTS = (2, 3, 4, 5, 8)
 _ROUNDS_TRIED = 12
 _MOST_UNKNOWN = 3
 
@@ -84,10 +85,13 @@ class Trial:
         others = sorted(names - own - inner - set(lengths))
         if len(others) > _MOST_UNKNOWN or len(lengths) > 1:
             return False
+        # how many parts a batch is cut into, the program knows: it has to hold for each number of them
+        ends = {name for _, rounds in self._last if rounds is not None for name in _names(rounds)}
+        whether, tried = (all, _PARTS) if ends & set(lengths) else (any, _LENGTHS)
         return all(
-            any(
+            whether(
                 self._some_round({**dict(zip(others, numbers, strict=True)), **dict.fromkeys(lengths, length)})
-                for length in (_LENGTHS if lengths else _LENGTHS[:1])
+                for length in (tried if lengths else tried[:1])
             )
             for numbers in product(_SAMPLES, repeat=len(others))
         )

@@ -21,6 +21,7 @@ from ddplint.engine.values import NONE, Atom, Const, Obj, Sym, Value, one, union
 
 _MOST_FACTS = 20
 _LONGEST_COUNT = 60
+_MOST_LAYERS = 3
 """How many facts a path collects before further tests are no longer remembered."""
 
 
@@ -206,6 +207,14 @@ def _for(m: Machine, node: ast.For | ast.AsyncFor) -> None:
 
 
 def _while(m: Machine, node: ast.While) -> None:
+    if _asks_what_it_is(node):
+        for _ in range(_MOST_LAYERS):
+            yes, no = test(m, node.test)
+            if conjoin(m.path, no) or not conjoin(m.path, yes):
+                break  # the last layer is off, or it is not known whether there is one
+            m.block(node.body)
+            if not m.path:
+                return
     yes, no = test(m, node.test)
     if not conjoin(m.path, yes):
         m.block(node.orelse)
@@ -225,6 +234,12 @@ def _while(m: Machine, node: ast.While) -> None:
     m.loop(node, body, endless=endless)
     if node.orelse and m.path:
         m.block(node.orelse)
+
+
+def _asks_what_it_is(node: ast.While) -> bool:
+    """Whether a loop takes layers off a thing, as long as it is of some kind."""
+    asked = isinstance(node.test, ast.Call) and isinstance(node.test.func, ast.Name) and node.test.func.id
+    return asked in ("isinstance", "hasattr") and all(isinstance(statement, ast.Assign) for statement in node.body)
 
 
 def _with(m: Machine, items: list[ast.withitem], body: list[ast.stmt]) -> None:
