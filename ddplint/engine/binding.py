@@ -151,3 +151,18 @@ def _adds_to(statement: ast.AST) -> str | None:
             return name
         case _:
             return None
+
+
+_FILLING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
+
+
+def filled_names(function: ast.AST) -> set[str]:
+    """The names of containers around a function into which it puts something."""
+    found: set[str] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                found.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _FILLING:
+                found.add(name)
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
+from ddplint.engine.binding import filled_names
 from ddplint.engine.declared import ON_ONE_RANK
 from ddplint.engine.instances import instantiate
 from ddplint.engine.iteration import draw
@@ -187,8 +188,12 @@ def opaque_call(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -
         return NONE
     for value in args.all():
         for function in value.atoms():
-            if isinstance(function, Func | Bound) and id(_node_of(function)) not in m.called:
+            if not isinstance(function, Func | Bound):
+                continue
+            if id(_node_of(function)) not in m.called:
                 call_back(m, function, node)
+            elif isinstance(function, Func):
+                may_fill(function)
     if (parser := given_parser(args)) is not None:
         return parser
     result = blend(f"call {atom.key}", args.all(), opaque=True)
@@ -202,6 +207,15 @@ def given_parser(args: Arguments) -> Value | None:
     if first is not None and isinstance(first.only, Obj) and first.only.kind == "parser":
         return first
     return None
+
+
+def may_fill(func: Func) -> None:
+    """A function that is called out of sight: what it puts into containers around it may be there from now on."""
+    for name in filled_names(func.node):
+        held = next((scope[name] for scope in reversed(func.scopes) if name in scope), NONE)
+        for atom in held.atoms():
+            if isinstance(atom, Obj) and atom.kind in ("dict", "list", "set"):
+                atom.notes["loose"] = True
 
 
 def _node_of(function: Func | Bound) -> ast.AST | None:

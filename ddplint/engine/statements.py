@@ -17,7 +17,7 @@ from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
 from ddplint.engine.operators import binary
 from ddplint.engine.ordering import mark_order
-from ddplint.engine.values import NONE, Atom, Const, Obj, Sym, Value, one, union
+from ddplint.engine.values import NONE, Atom, Class, Const, Lib, Obj, Sym, Value, one, union
 
 _MOST_FACTS = 20
 _LONGEST_COUNT = 60
@@ -289,7 +289,7 @@ def _try(m: Machine, node: ast.Try) -> None:
             continue
         if len(node.handlers) > 1:
             assumed = conjoin(assumed, fact(which, True))
-        if _comes_to_one_rank(handler):
+        if _comes_to_one_rank(m, handler):
             m.note_grounds(which if len(node.handlers) > 1 else key, frozenset({facts.Caught(m.site(node))}))
         arms.append((assumed, handle))
     m.path = before
@@ -324,11 +324,21 @@ def _has_all_attributes(m: Machine, body: list[ast.stmt]) -> bool:
 _OF_ONE_RANK = frozenset({"RuntimeError", "OutOfMemoryError", "ValueError", "FloatingPointError", "Exception"})
 
 
-def _comes_to_one_rank(handler: ast.ExceptHandler) -> bool:
+def _comes_to_one_rank(m: Machine, handler: ast.ExceptHandler) -> bool:
     """Whether a handler is for errors that a rank has alone: its memory or its batch is to blame."""
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {getattr(name, "attr", None) or getattr(name, "id", None) for name in types}
-    return names <= _OF_ONE_RANK
+    return all(node is not None and _blames_the_rank(m, node) for node in types)
+
+
+def _blames_the_rank(m: Machine, node: ast.expr) -> bool:
+    """Whether a class of errors is one of these, or the project's own kind of one (of a bad value, not of all)."""
+    if (getattr(node, "attr", None) or getattr(node, "id", None)) in _OF_ONE_RANK:
+        return True
+    cls = m.evaluate(node).only
+    bases = (
+        [base.name.rpartition(".")[2] for base in cls.mro() if isinstance(base, Lib)] if isinstance(cls, Class) else []
+    )
+    return bool(bases) and set(bases) <= _OF_ONE_RANK - {"Exception"}
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:

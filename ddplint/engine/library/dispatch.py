@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
-from ddplint.engine.calls import call_back, escape, given_parser, opaque_call
+from ddplint.engine.calls import call_back, escape, given_parser, may_fill, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
 from ddplint.engine.gradients import NONLINEAR, by_ranks, distorted, without_graph
 from ddplint.engine.iteration import draw
@@ -412,6 +412,9 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         pass  # an entry of what a file holds
     elif me.opaque and name not in _OF_TEXT and not any(isinstance(part, facts.Forward | Obj) for part in made_of):
         return opaque_call(m, Sym(f"{me.text[:80]}.{name}", me.ranked, False, True, made_of), args, node)
+    for given in (atom for value in args.all() for atom in value.atoms()):
+        if isinstance(given, Func):
+            may_fill(given)
     result = blend(f"{me.text[:80]}.{name}", [one(me), *args.all()] if not args.all() else args.all(), opaque=me.opaque)
     more = frozenset(part for value in args.all() for part in value.taint)
     taint = made_of | (without_graph(more) if name in _CUTS_GRAPH else more)
