@@ -101,10 +101,13 @@ def _leaves(program: Program, leave: facts.Leave, backward: facts.Backward, leav
 
 
 def _meets_behind(program: Program, leave: facts.Leave, key: Key | None = None, answer: bool = False) -> bool:
-    """Whether a collective of all ranks stands behind a ``continue``; with ``key``: for one ``answer`` to that test."""
+    """Whether a collective of all ranks stands behind a ``continue`` or ``return``.
+
+    ``key``: one that is made for this ``answer`` to a test.
+    """
     return any(
         event.group is None
-        and leave.loop in event.loops
+        and (leave.loop is None or leave.loop in event.loops)
         and (at := within(leave, event)) is not None
         and at.line > leave.site.line
         and (key is None or any((key, answer) in case.facts for case in event.path))
