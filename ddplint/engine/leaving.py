@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ddplint.engine import facts
 from ddplint.engine.conditions import Case, Fact, Key, meets
 from ddplint.engine.meeting import has_group, left_out, meetings, parted, ranks_left_out
-from ddplint.engine.own import own_value
+from ddplint.engine.own import own_value, passed_over
 from ddplint.engine.placing import encloses, within
 from ddplint.engine.questions import Program
 from ddplint.engine.values import Site
@@ -110,7 +110,7 @@ def _meets_behind(program: Program, leave: facts.Leave, key: Key | None = None, 
         and (leave.loop is None or leave.loop in event.loops)
         and (at := within(leave, event)) is not None
         and at.line > leave.site.line
-        and (key is None or any((key, answer) in case.facts for case in event.path))
+        and (key is None or passed_over(leave, event, (key, answer)))
         for event in program.trace.of(facts.Collective)
     )
 

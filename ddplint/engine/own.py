@@ -72,6 +72,12 @@ def _deciding(program: Program, event: facts.Event, key: Key, answer: bool) -> t
             behind = within(leave, event)
             if behind is None or behind.line <= leave.site.line:
                 continue
-            if leave.loop is None or leave.loop in event.loops:
+            if (leave.loop is None or leave.loop in event.loops) and passed_over(leave, event, (key, answer)):
                 return behind, leave.site
     return None
+
+
+def passed_over(leave: facts.Leave, event: facts.Event, going_on: Fact) -> bool:
+    """Whether who leaves surely misses an event of those who go on: none that happens in some rounds only."""
+    known = {pair for case in leave.path for pair in case.facts}
+    return any(going_on in case.facts and not any(pair[0].counts for pair in case.facts - known) for case in event.path)
