@@ -51,6 +51,7 @@ FAMILIES = (
 UNSAFE = ("collective-bad-", "exit-bad-", "race-bad-")  # they say that they cannot be run: they may wait for ever
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {
+    "collective-bad-skip-above-reduce": "no loss of this run is NaN",
     "race-bad-given-back-after-loop": "its right call did not run, or the smallest loss came before the last step",
     "sampler-ok-config-chooses-order": "the sampler's class is named in a configuration, which only a run sees",
     "device-bad-conditional-half": "the cast is asked for by an environment variable that is not set",
@@ -62,7 +63,7 @@ LIMIT = 60.0  # seconds for a forked case
 HANGS = 20.0  # seconds for one that may wait for ever
 NPROC = 2
 ON_CUDA = ("device-", "save-ok-example-style-condition")  # what only shows, or is only right, where there are GPUs
-MORE_RANKS = {"save-bad-folder-of-the-others": 3}  # what ranks 1 and 2 share
+MORE_RANKS = {"save-bad-folder-of-the-others": 3, "collective-bad-group-of-members": 3}  # what two ranks alone share
 
 Mark = tuple[str, int, str]  # file in the case, line, rule
 
@@ -244,7 +245,8 @@ def run_forked(copy: Path, about: dict[str, Any], *, fake_cuda: bool, verbose: b
                     os.killpg(pid, signal.SIGKILL)
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, 0)
-        crashes = [json.loads(path.read_text()) for path in notes.glob("crash-*.json")]
+        texts = [path.read_text() for path in notes.glob("crash-*.json")]
+        crashes = [json.loads(text) for text in texts if text]  # empty where its rank was ended as it wrote
         crashes.sort(key=lambda crash: ("Connection" in crash["text"], crash["time"]))
         if crashes:
             error = f"{crashes[0]['type']}: {crashes[0]['text'][:300]}"
