@@ -10,7 +10,7 @@ from ddplint.engine.conditions import meets
 from ddplint.engine.library import CUDA, holds
 from ddplint.engine.placing import place_to_report, settled_chain
 from ddplint.engine.questions import Program, is_cpu, is_option, literal_tail
-from ddplint.engine.values import SENT_HOME, Const, Obj, Site
+from ddplint.engine.values import CONTAINERS, SENT_HOME, Const, Obj, Site, Sym, Value
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 
@@ -40,13 +40,25 @@ def _own_checkpoint(program: Program, load: facts.Load) -> facts.Save | None:
     if load.file.per_rank or not any(load in event.made_of for event in program.trace.of(facts.LoadInto)):
         return None
     for save in program.trace.of(facts.Save):
-        made_of = save.content.taint if save.content is not None else frozenset()
-        states = [part for part in made_of if isinstance(part, facts.StateDict)]
-        if not states or SENT_HOME in made_of or not all(_on_accelerator(program, state) for state in states):
+        if save.content is None or _was_sent_home(save.content):
+            continue
+        states = [part for part in save.content.taint if isinstance(part, facts.StateDict)]
+        if not states or not all(_on_accelerator(program, state) for state in states):
             continue
         if meets(save.path, program.wrapped) and _is_file(save, load):
             return save
     return None
+
+
+def _was_sent_home(content: Value, depth: int = 3) -> bool:
+    """Whether entries of a state were sent to the processor before they are saved."""
+    for atom in content.atoms():
+        if SENT_HOME in atom.taint and isinstance(atom, Sym) and any(isinstance(p, facts.PartOf) for p in atom.taint):
+            return True
+        if isinstance(atom, Obj) and atom.kind in CONTAINERS and depth:
+            if any(_was_sent_home(value, depth - 1) for value in atom.attrs.values()):
+                return True
+    return False
 
 
 def _on_accelerator(program: Program, state: facts.StateDict) -> bool:
