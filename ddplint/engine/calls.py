@@ -128,7 +128,9 @@ def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Val
         case Func():
             return call_function(m, atom, args, node)
         case Bound(me, name, None):
-            return library.method(m, me, name, args, node)
+            made = library.of_part(m, me, name, node)
+            given = library.method(m, me, name, args, node)
+            return given if made is None else library.made_of(m, given, made)
         case Bound(me, name, func) if func is not None:
             made = library.of_wrapped(m, me, name, node)
             given = call_function(m, func, args.before(one(me)), node, me)

@@ -19,7 +19,14 @@ from ddplint.engine.library.making import (
     worth_making,
 )
 from ddplint.engine.library.metrics import agreed, puts_together
-from ddplint.engine.library.networks import entry_of_file, left_by_forward, made_of, of_wrapped, scales_and_steps
+from ddplint.engine.library.networks import (
+    entry_of_file,
+    left_by_forward,
+    made_of,
+    of_part,
+    of_wrapped,
+    scales_and_steps,
+)
 from ddplint.engine.library.options import option
 from ddplint.engine.library.randomness import may_seed_unseen, seeded_out_of_sight
 
@@ -51,6 +58,7 @@ __all__ = [
     "may_wait_unseen",
     "method",
     "named",
+    "of_part",
     "of_wrapped",
     "option",
     "puts_together",

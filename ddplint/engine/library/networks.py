@@ -17,7 +17,7 @@ from ddplint.engine.library.environment import LOCAL
 from ddplint.engine.library.files import record_write
 from ddplint.engine.library.lookups import DTYPES
 from ddplint.engine.library.making import born, wrap
-from ddplint.engine.library.outputs import look_at_outputs
+from ddplint.engine.library.outputs import look_at_outputs, parts_of
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
@@ -198,6 +198,14 @@ def of_wrapped(m: Machine, thing: Atom, name: str, node: ast.AST | None) -> fact
         facts.Forward, node, module=thing, grad=m.grad, quiet=quiet(m), hidden=hidden(m), method=name
     )
     return event
+
+
+def of_part(m: Machine, thing: Atom, name: str, node: ast.AST | None) -> facts.Forward | None:
+    """A part with parameters of a network that a wrapper holds is called, from outside of it: None otherwise."""
+    cls = thing.cls if isinstance(thing, Obj) else None
+    if not isinstance(cls, Class) or name not in parts_of(m, cls):
+        return None
+    return of_wrapped(m, thing, name, node)
 
 
 def made_of(m: Machine, value: Value, event: facts.Forward) -> Value:

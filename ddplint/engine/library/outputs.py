@@ -39,6 +39,15 @@ def look_at_outputs(m: Machine, made_of: Iterable[object]) -> None:
         wrapper.notes["backward"] = len(m.trace.events)
 
 
+def parts_of(m: Machine, cls: Class) -> frozenset[str]:
+    """The attributes that a network's class sets to networks with parameters, as far as names tell."""
+    known: frozenset[str] | None = getattr(cls.node, "known_parts", None)
+    if known is None:
+        known = _Reader(m, cls).parts
+        cls.node.known_parts = known  # type: ignore[attr-defined]
+    return known
+
+
 def _shares(m: Machine, network: Atom, call: ast.AST) -> bool:
     if not isinstance(network, Obj) or network.kind != "module":
         return not _is_unpacked(m, call)
@@ -65,9 +74,9 @@ class _Reader:
     def __init__(self, m: Machine, cls: Class) -> None:
         self._m = m
         self._cls = cls
-        self._parts = {
+        self.parts = frozenset(
             name for step in cls.mro() if isinstance(step, Class) for name in self._parts_of(step) if name
-        }  # fmt: skip
+        )  # fmt: skip
 
     def _parts_of(self, cls: Class) -> Iterable[str]:
         """The attributes that a class's methods set to networks with parameters, as far as names tell."""
@@ -150,7 +159,7 @@ class _Reader:
             case ast.Name(id=name) if name in known:
                 return known[name]
             case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=args) if _is_self(owner):
-                if attr not in self._parts and len(elements := self.returned(attr, depth - 1)) > 1:
+                if attr not in self.parts and len(elements := self.returned(attr, depth - 1)) > 1:
                     given = frozenset[str]().union(*(self._parts_in(arg, known, depth) for arg in args))
                     return [element | given for element in elements]
         return [self._parts_in(value, known, depth)]
@@ -165,11 +174,11 @@ class _Reader:
                 return frozenset()
             case ast.Call(func=func):
                 owner = _part_of_self(func)
-                if owner in self._parts:
+                if owner in self.parts:
                     found.add(owner)
                 elif owner and isinstance(func, ast.Attribute) and _is_self(func.value):
                     found |= _all(self.returned(func.attr, depth - 1))
-            case ast.Attribute() | ast.Subscript() if iterated and (owner := _part_of_self(node)) in self._parts:
+            case ast.Attribute() | ast.Subscript() if iterated and (owner := _part_of_self(node)) in self.parts:
                 found.add(owner)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
