@@ -8,7 +8,7 @@ from typing import Any
 from ddplint.engine import facts, library
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.declared import ON_ONE_RANK
-from ddplint.engine.gradients import without_graph
+from ddplint.engine.gradients import sizes, without_graph
 from ddplint.engine.importing import module_member
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import _is_classmethod, bind, is_property, method
@@ -36,7 +36,7 @@ from ddplint.engine.values import (
 _ALIKE = frozenset({"requires_grad", "dtype", "ndim", "is_leaf", "is_cuda", "grad_fn"})
 """What tensors of one place in the program have in common, whatever they hold."""
 
-_SIZES = frozenset({"shape", "nbytes", "itemsize"})
+_SIZES = frozenset({"shape", "ndim", "nbytes", "itemsize"})
 """What tells how large a tensor is, and nothing of its graph."""
 
 
@@ -104,7 +104,9 @@ def _kept(name: str, made_of: frozenset[Any]) -> frozenset[Any]:
     """What an attribute of something made of these is made of."""
     if name in ("device", "dtype"):
         return frozenset()
-    if name == "data" or name in _ALIKE or name in _SIZES:
+    if name in _SIZES:
+        return sizes(made_of)
+    if name == "data" or name in _ALIKE:
         return without_graph(made_of)
     return _without_parts(made_of)
 

@@ -284,6 +284,13 @@ class ShareOf:
 
 
 @dataclass(frozen=True)
+class SizeOf:
+    """In what a value is made of: how large the batches of a loader are, which every rank has alike."""
+
+    loader: Obj
+
+
+@dataclass(frozen=True)
 class Caught:
     """In what a test is made of: whether an error comes out of the body of a ``try``."""
 

@@ -46,6 +46,14 @@ def distorted(made_of: frozenset[Any]) -> frozenset[Any]:
     return frozenset(facts.Distorted(part) for part in made_of if isinstance(part, facts.Collective))
 
 
+def sizes(made_of: frozenset[Any]) -> frozenset[Any]:
+    """What the sizes of a tensor are made of: not of what the batches hold, but of how large they are."""
+    return frozenset(
+        facts.SizeOf(part) if isinstance(part, Obj) and part.kind == "loader" else part
+        for part in without_graph(made_of)
+    )
+
+
 def without_graph(made_of: frozenset[Any]) -> frozenset[Any]:
     """What the numbers of a tensor are made of, through which no gradient comes back."""
     return frozenset(

@@ -87,7 +87,8 @@ class Program:
 
     def _trainings(self, trained: Callable[[facts.Backward], list[tuple[Obj, Path]]]) -> Iterator[Training]:
         for backward in self.trace.of(facts.Backward):
-            loaders = [part for part in backward.made_of if isinstance(part, Obj) and part.kind == "loader"]
+            parts = {part.loader if isinstance(part, facts.SizeOf) else part for part in backward.made_of}
+            loaders = [part for part in parts if isinstance(part, Obj) and part.kind == "loader"]
             if not loaders:
                 continue
             loaders.sort(key=lambda thing: thing.uid)

@@ -72,7 +72,13 @@ def context_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
     if name == "__exit__":
         thing = me.notes.get("wrapper")
         for number in range(len(m.around) - 1, -1, -1):
-            if m.around[number].thing is thing and m.around[number].kind in ("nosync", "nograd", "grad", "hidden"):
+            if m.around[number].thing is thing and m.around[number].kind in (
+                "nosync",
+                "nograd",
+                "grad",
+                "join",
+                "hidden",
+            ):
                 del m.around[number]
                 break
         return NONE

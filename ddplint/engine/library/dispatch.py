@@ -9,7 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.calls import call_back, escape, given_parser, may_fill, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
-from ddplint.engine.gradients import NONLINEAR, by_ranks, distorted, without_graph
+from ddplint.engine.gradients import NONLINEAR, by_ranks, distorted, sizes, without_graph
 from ddplint.engine.iteration import draw
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
@@ -338,6 +338,10 @@ _CUTS_GRAPH = frozenset(
 """Methods and functions through whose results no gradient comes back."""
 
 
+_SIZES = frozenset({"size", "dim", "numel", "ndimension", "nelement", "element_size"})
+"""Methods that tell how large a tensor is, and nothing of what it holds."""
+
+
 _GIVES_NUMBERS = frozenset({"builtins.complex", "torch.tensor"})
 
 
@@ -395,6 +399,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.KeyOf))
     elif name == "cpu":
         made_of |= {SENT_HOME}
+    elif name in _SIZES:
+        made_of = sizes(made_of)
     elif name in _CUTS_GRAPH:
         made_of = without_graph(made_of)
     if name not in _AS_IT_IS:
