@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ddplint.pages import page
 from ddplint.rules import RULES
+from ddplint.rules.base import Rule
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -49,6 +50,10 @@ def lay_out(readme: str, folder: Path) -> None:
             (folder / name).write_text(block.text, encoding="utf-8")
 
 
+def _off(rule: Rule) -> str:
+    return "" if rule.default_enabled else ", off by default"
+
+
 def rules_table() -> str:
     """A row for each rule: its page, and what its page's example is told."""
     names = [case.name for case in sorted((ROOT / "testdata" / "cases").glob("*-bad-page-example"))]
@@ -65,7 +70,7 @@ def rules_table() -> str:
         for message in json.loads(done.stdout)["messages"]
     }
     rows = [
-        f"| [`{rule.symbol}`](ddplint/pages/{rule.symbol}.md)<br>{rule.id} "
+        f"| [`{rule.symbol}`](ddplint/pages/{rule.symbol}.md)<br>{rule.id}{_off(rule)} "
         f"| {page(rule.symbol).summary} | {said[rule.symbol]} |"
         for rule in RULES
     ]

@@ -73,5 +73,4 @@ RULE = Rule(
         "backward at %s averages none, each rank steps on its own at %s (model wrapped at %s). %s"
     ),
     check=check,
-    default_enabled=False,
 )

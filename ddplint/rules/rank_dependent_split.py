@@ -142,5 +142,4 @@ RULE = Rule(
     symbol=SYMBOL,
     message="Ranks disagree on who owns which sample: %s. %s",
     check=check,
-    default_enabled=False,
 )

@@ -105,5 +105,4 @@ RULE = Rule(
         "or takes what they send in another one. %s"
     ),
     check=check,
-    default_enabled=False,
 )

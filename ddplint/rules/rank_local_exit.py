@@ -44,5 +44,4 @@ RULE = Rule(
         "(%s, wrapped at %s). %s"
     ),
     check=check,
-    default_enabled=False,
 )

@@ -98,5 +98,4 @@ RULE = Rule(
         "at %s), so the replicas drift apart. %s"
     ),
     check=check,
-    default_enabled=False,
 )
