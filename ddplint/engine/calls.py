@@ -10,6 +10,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.binding import filled_names
 from ddplint.engine.declared import ON_ONE_RANK
+from ddplint.engine.gradients import compared
 from ddplint.engine.instances import instantiate
 from ddplint.engine.iteration import draw
 from ddplint.engine.machine import Around, Machine
@@ -94,7 +95,7 @@ def elementwise(m: Machine, value: Value) -> Value:
     )
     if not keys:
         return value
-    made_of = frozenset[Any]().union(*(m.trace.grounds[key] for key in keys))
+    made_of = compared(frozenset[Any]().union(*(m.trace.grounds[key] for key in keys)))
     text = blend("elementwise", [one(Sym(key.text)) for key in keys]).text
     return one(Sym(text, any(key.per_rank for key in keys), opaque=False, made_of=made_of))
 

@@ -229,6 +229,13 @@ class Distorted:
     by: Collective
 
 
+@dataclass(frozen=True)
+class Compared:
+    """In what a value is made of: the numbers that a forward gave, in a comparison, which has no gradient."""
+
+    by: Forward
+
+
 @dataclass(eq=False)
 class Wait(Event):
     """A pause, or a call out of sight in which ranks may wait for one another."""

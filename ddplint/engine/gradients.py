@@ -59,3 +59,8 @@ def without_graph(made_of: frozenset[Any]) -> frozenset[Any]:
     return frozenset(
         part for part in made_of if not isinstance(part, facts.Forward | facts.Collective | facts.Distorted)
     )
+
+
+def compared(made_of: frozenset[Any]) -> frozenset[Any]:
+    """What the answers of a comparison of tensors are made of."""
+    return without_graph(made_of) | {facts.Compared(part) for part in made_of if isinstance(part, facts.Forward)}

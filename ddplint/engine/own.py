@@ -27,7 +27,8 @@ def own_value(program: Program, key: Key) -> str:
         return ""
     if CLOCK in made_of:
         return "the clock of the rank"
-    forwards = [part for part in made_of if isinstance(part, facts.Forward) and part.module.kind == "ddp"]
+    given = (part.by if isinstance(part, facts.Compared) else part for part in made_of)
+    forwards = [part for part in given if isinstance(part, facts.Forward) and part.module.kind == "ddp"]
     loaders = [part for part in made_of if isinstance(part, Obj) and part.kind == "loader"]
     trained = {id(training.loader) for training in program.training}
     if not all(id(loader) in trained or _shares_out(loader) for loader in loaders):
