@@ -12,7 +12,7 @@ from ddplint.engine.conditions import Path, disjoin
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.ordering import ordered_by
-from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, blend, const, one, union
+from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, blend, const, one, under, union
 
 _MOST_UNROLLED = 8
 
@@ -26,7 +26,29 @@ def iterate(m: Machine, node: ast.AST, where: ast.AST, value: Value, body: Calla
             m.loops[-1].order |= order
         body(element)
 
-    m.choose(value, lambda atom: _iterate(m, node, where, atom, in_order if order else body))
+    m.choose(_bare(value), lambda atom: _iterate(m, node, where, atom, in_order if order else body))
+
+
+def _bare(value: Value) -> Value:
+    """What is gone over, without what only shows the progress, and with one range for those that count alike.
+
+    Ranks that differ in no more go round the loop together.
+    """
+    if len(value.alternatives) < 2:
+        return value
+    counts: dict[tuple[object, ...], Atom] = {}
+
+    def alike(atom: Atom) -> Atom:
+        if isinstance(atom, Obj) and atom.kind == "range" and atom.notes["rounds"] and not atom.per_rank:
+            return counts.setdefault((atom.notes["count"], atom.notes["rounds"]), atom)
+        return atom
+
+    shown = [
+        (case, atom.notes.get("shows") if isinstance(atom, Obj) and atom.kind == "iterable" else None, atom)
+        for case, atom in value.alternatives
+    ]
+    bare = union(under(one(atom) if source is None else source, (case,)) for case, source, atom in shown)
+    return union(under(one(alike(atom)), (case,)) for case, atom in bare.alternatives)
 
 
 def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callable[[Value], object]) -> Value:
