@@ -15,13 +15,13 @@ from ddplint.engine.values import AGREED, CLOCK, UNSEEN, Lib, Obj, Site
 
 _OF_NUMBERS = re.compile(r"(?:Lt|LtE|Gt|GtE)\(|Eq\(-?\d|.*(?:isnan|isinf|isfinite|elementwise\()")
 """The tests whose answer may differ where numbers do: what a batch looks like is the same on every rank."""
-_OF_SHAPES = re.compile(r"len\(|\.shape|\.size\b|\bsize\(|numel|isinstance|\.dim\b|\.ndim")
+_OF_SHAPES = re.compile(r"\.shape|\.size\b|\bsize\(|numel|isinstance|\.dim\b|\.ndim")
 
 
 def own_value(program: Program, key: Key) -> str:
     """What of its own each rank asks in a test, in words; empty where all have the same, or where that is not seen."""
     made_of = program.trace.grounds.get(key, frozenset())
-    if key.counts or not made_of.isdisjoint({AGREED, UNSEEN, "framework"}):
+    if not made_of.isdisjoint({AGREED, UNSEEN, "framework"}):
         return ""
     if not _OF_NUMBERS.match(key.text) or _OF_SHAPES.search(key.text):
         return ""
