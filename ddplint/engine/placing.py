@@ -194,30 +194,40 @@ def first_of_arms(routes: Mapping[facts.Event, tuple[Site, ...]]) -> list[facts.
     return kept
 
 
+def under_a_test_alone(event: facts.Event, other: facts.Event) -> bool:
+    """Whether an ``if`` stands around an event, or around a call that leads to it, and not around another event."""
+    route, its = (*event.chain, event.site), (*other.chain, other.site)
+    apart = next((depth for depth, steps in enumerate(zip(route, its, strict=False)) if steps[0] != steps[1]), len(its))
+    for depth, site in enumerate(route[apart:], apart):
+        beside = its[depth] if depth == apart < len(its) and its[depth].module is site.module else None
+        arms = (arm for both in _arms(site.module.tree) for arm in both)
+        if any(site.line in arm and (beside is None or beside.line not in arm) for arm in arms):
+            return True
+    return False
+
+
 def _in_two_arms(left: Site, right: Site) -> bool:
     """Whether two places of one file stand in the body and in the ``else`` of one ``if``."""
     return any(
-        (body[0] <= left.line <= body[1] and other[0] <= right.line <= other[1])
-        or (body[0] <= right.line <= body[1] and other[0] <= left.line <= other[1])
+        (left.line in body and right.line in other) or (right.line in body and left.line in other)
         for body, other in _arms(left.module.tree)
     )
 
 
-def _arms(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """The first and last line of the body and of the ``else`` of each ``if`` that has both."""
-    known = getattr(tree, "known_arms", None)
+def _arms(tree: ast.Module) -> list[tuple[range, range]]:
+    """The lines of the body and of the ``else`` of each ``if``."""
+    known: list[tuple[range, range]] | None = getattr(tree, "known_arms", None)
     if known is None:
-        known = [
-            (_lines(node.body), _lines(node.orelse))
-            for node in ast.walk(tree)
-            if isinstance(node, ast.If) and node.orelse
-        ]
+        ifs = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+        known = [(_lines(node.body), _lines(node.orelse)) for node in ifs]
         tree.known_arms = known  # type: ignore[attr-defined]
     return known
 
 
-def _lines(statements: list[ast.stmt]) -> tuple[int, int]:
-    return statements[0].lineno, statements[-1].end_lineno or statements[-1].lineno
+def _lines(statements: list[ast.stmt]) -> range:
+    if not statements:
+        return range(0)
+    return range(statements[0].lineno, (statements[-1].end_lineno or statements[-1].lineno) + 1)
 
 
 def encloses(site: Site, other: Site) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, forgotten, meets
+from ddplint.engine.placing import under_a_test_alone
 from ddplint.engine.syncing import FLAG, covers, reduced_by_hand, updates
 from ddplint.engine.values import Obj
 
@@ -89,7 +90,9 @@ def _earlier(
 
 def _is_sure(event: facts.Event, at: Path, backward: facts.Backward, path: Path) -> bool:
     """Whether the event came wherever the backward does; of cases that were joined, where no test stands between."""
-    return event.path == backward.path or (covers(at, path) and not forgotten(at + path))
+    if not forgotten(at + path):
+        return event.path == backward.path or covers(at, path)
+    return event.path == backward.path and not under_a_test_alone(event, backward)
 
 
 def _repeated(trace: facts.Trace, backward: facts.Backward, own: list[facts.Forward]) -> facts.Backward | None:
