@@ -136,7 +136,7 @@ ROWS = [
     Row("exit-bad-stopper-shard-metric", "train.py", EXIT, "break", "INFERENCE",
         "is decided by the samples of the rank", (Place("loss.backward()"), Place("DDP(net"))),
     Row("exit-bad-backward-where-finite", "train.py", EXIT, "if torch.isfinite(loss)", "CONTROL_FLOW",
-        "Whether this backward is made is decided by the samples of the rank", (WRAP,)),
+        "Whether this backward is made is decided by the loss of the rank", (WRAP,)),
     Row("exit-bad-out-of-memory", "train.py", EXIT, "continue", "CONTROL_FLOW",
         "is decided by an error that one rank may have alone", (Place(".backward()"), WRAP)),
     Row("noautograd-bad-page-example", "train.py", LOSS, "dist.all_reduce", "HIGH",

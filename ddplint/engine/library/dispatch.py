@@ -9,7 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.calls import call_back, escape, given_parser, may_fill, opaque_call
 from ddplint.engine.conditions import ALWAYS, Key, Path, conjoin, fact
-from ddplint.engine.gradients import NONLINEAR, by_ranks, distorted, sizes, without_graph
+from ddplint.engine.gradients import NONLINEAR, by_ranks, compared, distorted, sizes, without_graph
 from ddplint.engine.iteration import draw
 from ddplint.engine.library.basics import text_method
 from ddplint.engine.library.containers import dict_method, entry_value, iterator_method, list_method, loose_list
@@ -123,7 +123,9 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     ranked = any(v.per_rank for v in given) or last in DIFFERS
     result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
     made_of = result.made_of | distorted(result.made_of) if last in NONLINEAR else result.made_of
-    if last in _CUTS_GRAPH or root == "numpy" or name in _GIVES_NUMBERS:
+    if last in _COMPARES:
+        made_of = compared(made_of)
+    elif last in _CUTS_GRAPH or root == "numpy" or name in _GIVES_NUMBERS:
         made_of = without_graph(made_of)
     kept = frozenset(
         p
@@ -331,11 +333,15 @@ _OF_TEXT = frozenset(
 
 _CUTS_GRAPH = frozenset(
     ["detach", "item", "numpy", "tolist", "detach_", "size", "dim", "numel", "type", "requires_grad_", "long", "int",
-     "short", "byte", "bool", "argmax", "argmin", "argsort", "nonzero", "eq", "ne", "gt", "ge", "lt", "le", "isnan",
-     "isfinite", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "arange", "zeros_like", "ones_like",
-     "full_like", "empty_like", "rand_like", "randn_like", "randint_like", "one_hot", "equal", "allclose"]
+     "short", "byte", "bool", "argmax", "argmin", "argsort", "nonzero", "new_zeros", "new_ones", "new_full",
+     "new_empty", "new_tensor", "arange", "zeros_like", "ones_like", "full_like", "empty_like", "rand_like",
+     "randn_like", "randint_like", "one_hot"]
 )  # fmt: skip
 """Methods and functions through whose results no gradient comes back."""
+
+
+_COMPARES = frozenset({"eq", "ne", "gt", "ge", "lt", "le", "isnan", "isinf", "isfinite", "equal", "allclose"})
+"""Methods and functions that ask what a tensor holds."""
 
 
 _SIZES = frozenset({"size", "dim", "numel", "ndimension", "nelement", "element_size"})
@@ -401,6 +407,8 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         made_of |= {SENT_HOME}
     elif name in _SIZES:
         made_of = sizes(made_of)
+    elif name in _COMPARES:
+        made_of = compared(made_of)
     elif name in _CUTS_GRAPH:
         made_of = without_graph(made_of)
     if name not in _AS_IT_IS:
@@ -423,7 +431,7 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
             may_fill(given)
     result = blend(f"{me.text[:80]}.{name}", [one(me), *args.all()] if not args.all() else args.all(), opaque=me.opaque)
     more = frozenset(part for value in args.all() for part in value.taint)
-    taint = made_of | (without_graph(more) if name in _CUTS_GRAPH else more)
+    taint = made_of | (without_graph(more) if name in _CUTS_GRAPH | _COMPARES else more)
     cut = distorted(taint)
     if cut and (name in NONLINEAR or (name in ("div", "div_", "true_divide") and by_ranks(m.trace, args.positional))):
         taint |= cut
