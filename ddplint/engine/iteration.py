@@ -43,12 +43,11 @@ def _bare(value: Value) -> Value:
             return counts.setdefault((atom.notes["count"], atom.notes["rounds"]), atom)
         return atom
 
-    shown = [
-        (case, atom.notes.get("shows") if isinstance(atom, Obj) and atom.kind == "iterable" else None, atom)
-        for case, atom in value.alternatives
-    ]
-    bare = union(under(one(atom) if source is None else source, (case,)) for case, source, atom in shown)
-    return union(under(one(alike(atom)), (case,)) for case, atom in bare.alternatives)
+    def source(atom: Atom) -> Value:
+        return atom.notes["sources"][0] if isinstance(atom, Obj) and atom.notes.get("bare") else one(atom)
+
+    gone_over = union(under(source(atom), (case,)) for case, atom in value.alternatives)
+    return union(under(one(alike(atom)), (case,)) for case, atom in gone_over.alternatives)
 
 
 def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callable[[Value], object]) -> Value:

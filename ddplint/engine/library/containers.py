@@ -115,12 +115,8 @@ def _through(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
         return source
     if node is not None and name == "itertools.islice" and any(bound.per_rank for bound in args.positional[1:]):
         shared_out(m, source, node)
-    through = iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body), [source])
-    if "progress" in name or "tqdm" in name:
-        for atom in through.atoms():
-            if isinstance(atom, Obj):
-                atom.notes["shows"] = source
-    return through
+    bare = name != "itertools.islice"
+    return iterable(m, node, lambda m, where, spot, body: iterate(m, where, spot, source, body), [source], bare=bare)
 
 
 @handles("itertools.cycle", "itertools.repeat")

@@ -85,10 +85,14 @@ def path_text(value: Value) -> Value:
     return value
 
 
-def iterable(m: Machine, node: ast.AST | None, drive: Callable[..., None], sources: Sequence[Value] = ()) -> Value:
-    """Something to go over: ``drive`` runs the loop; its elements come from ``sources``, in their order."""
-    made = m.new("iterable", node, drive=drive, sources=tuple(sources))
-    return one(made)
+def iterable(
+    m: Machine, node: ast.AST | None, drive: Callable[..., None], sources: Sequence[Value] = (), *, bare: bool = False
+) -> Value:
+    """Something to go over: ``drive`` runs the loop; its elements come from ``sources``, in their order.
+
+    ``bare``: it gives its one source's elements as they are, and all of them.
+    """
+    return one(m.new("iterable", node, drive=drive, sources=tuple(sources), bare=bare))
 
 
 def mark_in_place(m: Machine, node: ast.AST | None, value: Value, marks: frozenset[Any]) -> None:
