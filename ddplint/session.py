@@ -33,7 +33,7 @@ from ddplint.front import configuration
 print(json.dumps(configuration(())))
 """
 _LONGEST_ANSWER = 60
-_NOT_CONFIGURED = ("--from-stdin", "--jobs=1", "--write-baseline=")
+_NOT_CONFIGURED = ("--from-stdin", "--jobs=1")
 """For what is typed, the configuration decides on neither."""
 
 

@@ -109,21 +109,24 @@ def test_the_configuration_and_comments_count_as_for_the_command(project: Path, 
         command = ["--write-baseline=known.json", "--disable", SAVE, "."]
         train.write_text(TRAIN)
         ddplint(*command, cwd=project)
-        settings.write_text('[tool.pylint.ddplint]\nbaseline = "known.json"\nwrite-baseline = "new.json"\n')
+        settings.write_text('[tool.pylint.ddplint]\nbaseline = "known.json"\n')
         assert shown(server.change(train, "\n" + TRAIN)) == {(SAVE, line_of("torch.save(") + 1)}
-        assert (project / "new.json").read_text() == "old"
         (project / "known.json").write_text('{"version": 1, "findings": []}')
         assert shown(server.change(train, TRAIN)) == EXPECTED
         assert "ERROR" not in server.log
+        settings.write_text('[tool.pylint.ddplint]\nwrite-baseline = "new.json"\n')
+        assert server.change(train, TRAIN + "\n") == []
+        assert (project / "new.json").read_text() == "old"
         settings.write_text('[tool.pylint.ddplint]\nddp-one-rank-savers = "plain"\n')
         assert server.change(train, TRAIN + "\n") == []
         assert server.change(train, TRAIN) == []
         settings.write_text("[tool.pylint")
         assert shown(server.change(train, TRAIN)) == EXPECTED
     errors = [line.partition("ddplint: ")[2] for line in server.log.splitlines() if "ERROR" in line]
-    assert len(errors) == 2, server.log
-    assert "'plain' is not a dotted name" in errors[0]
-    assert "Failed to load 'pyproject.toml'" in errors[1]
+    assert len(errors) == 3, server.log
+    assert "write-baseline is for the command line" in errors[0]
+    assert "'plain' is not a dotted name" in errors[1]
+    assert "Failed to load 'pyproject.toml'" in errors[2]
 
 
 BROKEN = """\
