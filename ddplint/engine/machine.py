@@ -313,7 +313,7 @@ class Machine:
             for written, mark, old in self._journals.pop().values():
                 _restore(written, mark, old)
             self.path = before
-            del self.trace.events[events:]
+            self.trace.cut(events)
 
     # ------------------------------------------------------------------- loops
 

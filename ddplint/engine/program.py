@@ -42,7 +42,7 @@ def run(project: Project, entry: str, declared: Declared | None = None) -> Trace
             machine.trace.complete = False
     machine.trace.statements = machine.work.statements
     if not machine.wraps:
-        machine.trace.events.clear()
+        machine.trace.cut(0)
         machine.trace.asked.clear()
     return machine.trace
 

@@ -27,40 +27,57 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     }
     for program in programs:
         for save in program.trace.of(facts.Save):
-            if save.content is None:
+            states, wrappers = _prefixed(save)
+            if not states and not wrappers:
                 continue
-            for state in _states(save.content):
+            loads = _loads_into_wrapper(programs, save)
+            if _goes_back(program, save, loads):
+                continue
+            for state in states:
                 wrapper = state.module
-                path = conjoin(conjoin(save.path, state.path), wrapper.path)
-                if wrapper.kind != "ddp" or not path or state.stripped or _unwrapped_out_of_sight(path, wrapper):
-                    continue
-                if not _names_weights(state, save) or _goes_back(program, programs, save):
-                    continue
                 what = "the state_dict()" if state.how == "state_dict" else f"what is named by {state.how}()"
                 where = wrapped_at(wrapper, state.site), place(save.site, state.site)
                 model = receiver(state.site, "model")
                 cure = _cure(model, state.how, state.site in unwrapped or may_be_plain(wrapper))
-                also, loaded = _then_load(programs, save, model, state.site)
+                also, loaded = _then_load(loads, model, state.site)
                 details = ("Keys", f"{what} of the wrapper", *where, cure + also)
                 others = [wrapped_here(wrapper), (save.site, "it is written here"), *loaded]
                 yield finding(SYMBOL, state.site, details, others)
-            for wrapper, case in _wrappers(save.content, 3):
-                path = conjoin(conjoin(save.path, wrapper.path), (case,))
-                if path and not _unwrapped_out_of_sight(path, wrapper) and not _goes_back(program, programs, save):
-                    where = wrapped_at(wrapper, save.site), place(save.site, save.site)
-                    model = written(argument(save.site, 0), "model")
-                    cure = _cure(model, "state_dict", may_be_plain(wrapper))
-                    also, loaded = _then_load(programs, save, model, save.site)
-                    details = ("The keys of what is saved", "the wrapper itself", *where, cure + also)
-                    yield finding(SYMBOL, save.site, details, [wrapped_here(wrapper), *loaded])
+            for wrapper in wrappers:
+                where = wrapped_at(wrapper, save.site), place(save.site, save.site)
+                model = written(argument(save.site, 0), "model")
+                cure = _cure(model, "state_dict", may_be_plain(wrapper))
+                also, loaded = _then_load(loads, model, save.site)
+                details = ("The keys of what is saved", "the wrapper itself", *where, cure + also)
+                yield finding(SYMBOL, save.site, details, [wrapped_here(wrapper), *loaded])
 
 
 def read_again(programs: Sequence[Program]) -> Iterator[Site]:
     """The calls that write a file which is read where prefixed keys are wanted: silence holds for these."""
     for program in programs:
         for save in program.trace.of(facts.Save):
-            if save.content is not None and _goes_back(program, programs, save):
+            if save.content is not None and _goes_back(program, save, _loads_into_wrapper(programs, save)):
                 yield save.site
+
+
+def _prefixed(save: facts.Save) -> tuple[list[facts.StateDict], list[Obj]]:
+    """What a file is given that has the prefix: state dicts of wrappers, and wrappers themselves."""
+    if save.content is None:
+        return [], []
+    states = []
+    for state in _states(save.content):
+        wrapper = state.module
+        path = conjoin(conjoin(save.path, state.path), wrapper.path)
+        if wrapper.kind != "ddp" or not path or state.stripped or _unwrapped_out_of_sight(path, wrapper):
+            continue
+        if _names_weights(state, save):
+            states.append(state)
+    wrappers = []
+    for wrapper, case in _wrappers(save.content, 3):
+        path = conjoin(conjoin(save.path, wrapper.path), (case,))
+        if path and not _unwrapped_out_of_sight(path, wrapper):
+            wrappers.append(wrapper)
+    return states, wrappers
 
 
 def _cure(model: str, method: str, plain_too: bool) -> str:
@@ -124,7 +141,11 @@ def _wrappers(content: Value, depth: int) -> Iterator[tuple[Obj, Case]]:
                     yield from _wrappers(inner, depth - 1)
 
 
-def _goes_back(program: Program, programs: Sequence[Program], save: facts.Save) -> bool:
+_Loads = list[tuple[Program, facts.LoadInto, facts.Load]]
+"""Where a file is read into a wrapper: the program, the call, and the read."""
+
+
+def _goes_back(program: Program, save: facts.Save, loads: _Loads) -> bool:
     """Whether the file is read where prefixed keys are wanted: into a wrapper again, or by code that strips them."""
     entries = _entries(save.content)
     project = program.project
@@ -139,31 +160,29 @@ def _goes_back(program: Program, programs: Sequence[Program], save: facts.Save) 
     # the same call into the plain model as well: it depends on the launch whether the keys match
     return any(
         not any(_plain_twin(twin, load, source) for twin in other.trace.of(facts.LoadInto))
-        for other, load, source in _loads_into_wrapper(programs, save, entries)
+        for other, load, source in loads
     )
 
 
-def _loads_into_wrapper(
-    programs: Sequence[Program], save: facts.Save, entries: frozenset[str] | None
-) -> Iterator[tuple[Program, facts.LoadInto, facts.Load]]:
-    """Where the file is read into a wrapper, with the read."""
-    for other in programs:
-        for load in other.trace.of(facts.LoadInto):
-            if load.module.kind != "ddp":
-                continue
-            if entries is not None and load.entry is not None and load.entry not in (entries or {""}):
-                continue
-            for source in load.made_of:
-                if isinstance(source, facts.Load) and may_be_one_file(source.file, save.file):
-                    yield other, load, source
+def _loads_into_wrapper(programs: Sequence[Program], save: facts.Save) -> _Loads:
+    """Where the file is read into a wrapper."""
+    entries = _entries(save.content)
+    return [
+        (other, load, source)
+        for other in programs
+        for load in other.trace.of(facts.LoadInto)
+        if load.module.kind == "ddp" and (entries is None or load.entry is None or load.entry in (entries or {""}))
+        for source in load.made_of
+        if isinstance(source, facts.Load) and may_be_one_file(source.file, save.file)
+    ]
 
 
-def _then_load(programs: Sequence[Program], save: facts.Save, model: str, seen_from: Site) -> tuple[str, list[Other]]:
+def _then_load(loads: _Loads, model: str, seen_from: Site) -> tuple[str, list[Other]]:
     """What else is to be written, where the file is read into the wrapper again, which wants the prefix, and where."""
-    loads = [load for _, load, _ in _loads_into_wrapper(programs, save, _entries(save.content))]
     if not loads:
         return "", []
-    load = next((load for load in loads if receiver(load.site, "model") == model), loads[0])
+    found = [load for _, load, _ in loads]
+    load = next((load for load in found if receiver(load.site, "model") == model), found[0])
     inner = _inner(receiver(load.site, "model"), plain_too=True)
     return f", and load it into {inner} at {place(load.site, seen_from)}", [(load.site, "it is loaded again here")]
 
