@@ -53,6 +53,7 @@ EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {
     "collective-bad-skip-above-reduce": "no loss of this run is NaN",
     "race-bad-given-back-after-loop": "its right call did not run, or the smallest loss came before the last step",
+    "split-ok-order-kept-by-the-sampler": "its order is drawn at the end of the pass before: the first comes twice",
     "sampler-ok-config-chooses-order": "the sampler's class is named in a configuration, which only a run sees",
     "device-bad-conditional-half": "the cast is asked for by an environment variable that is not set",
     "device-ok-ids-of-cpu-net": "right on a CPU; with nccl, as on fake CUDA, torch refuses this wrap",

@@ -14,7 +14,7 @@ from ddplint.harness.watch.source import Source
 from ddplint.harness.watch.verdict import State, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 SAMPLER, EPOCH, WRAPPER, SAVE, DEVICE, ACCUM, DRIFT, BYPASS, COLLECTIVE, SPLIT, EXIT, LOSS, RACE = RULES
 FOUND, CLEAN, IDLE, OPEN = State.FOUND, State.CLEAN, State.NOT_EXERCISED, State.CANNOT_JUDGE
@@ -333,14 +333,14 @@ def test_a_helper_that_one_call_uses_wrongly_is_right_itself() -> None:
 # Epoch
 
 
-def passes(*orders: list[int], shuffle: bool = True, told: Iterable[int] = (), by_index: bool = True) -> Verdict:
+def passes(*orders: list[int], shuffle: bool = True, told: Sequence[int] = (), by_index: bool = True) -> Verdict:
     """The verdict on passes of two ranks that read in these orders."""
     run = Run()
     for rank in range(2):
         run.shared_loader(rank, shuffle)
-        for epoch in told:
-            run.add(rank, "set_epoch", sampler=0, epoch=epoch, sites=["train.py:18"])
         for number, order in enumerate(orders):
+            if number < len(told):
+                run.add(rank, "set_epoch", sampler=0, epoch=told[number], sites=["train.py:18"])
             run.train(rank, [2 * item + rank for item in order], number, index=by_index)
     return run.verdict(EPOCH)
 
@@ -364,8 +364,15 @@ def test_without_shuffling_an_order_may_stay() -> None:
     assert passes(sorted(ONE), sorted(ONE), shuffle=False).state is IDLE
 
 
-def test_the_same_number_each_time_is_told() -> None:
+def test_what_set_epoch_was_told_decides_on_the_cure() -> None:
+    assert passes(ONE, ONE).message.endswith("Call set_epoch(epoch) on it before each pass.")
     assert "it was told 0 each time" in passes(ONE, ONE, told=(0, 0)).message
+    assert "let the sampler draw its order as it is iterated" in passes(ONE, ONE, told=(0, 1)).message
+
+
+def test_one_order_that_comes_back_is_not_that_of_every_epoch() -> None:
+    assert "the same way in every epoch: passes 0 and 1" in passes(ONE, ONE, ONE).message
+    assert "the same way in more than one epoch: passes 0 and 2" in passes(ONE, OTHER, ONE).message
 
 
 def test_a_loader_that_is_made_anew_goes_on_with_the_passes() -> None:
@@ -1118,6 +1125,25 @@ def test_a_sampler_of_the_program_s_own_that_draws_as_it_begins_is_found_at_its_
             run.train(rank, list(range(16 * rank, 32 + 16 * rank)))
         assert run.verdict(SPLIT).state is state
         assert run.verdict(SAMPLER).state is (OPEN if state is FOUND else FOUND)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "state"),
+    [(("ab", "cd"), FOUND), (("ab", "ab"), IDLE)],  # by rank, what its two workers drew
+    ids=["differing", "agreeing"],
+)
+def test_a_stream_that_is_shuffled_by_its_workers_is_found_at_their_draw(drawn: tuple[str, str], state: State) -> None:
+    run = Run()
+    for rank in range(2):
+        run.loader(rank, iterable=True, workers=2, sampler_cls=None)
+        for worker in (0, 1) if rank else (1, 0):  # in whatever order they come to it
+            fields = {"op": "random.shuffle", "drawn": drawn[rank][worker], "drawer": worker, "sites": ["data.py:9"]}
+            run.add(rank, "draw", **fields)
+            run.events[-1].update(worker=True, pid=200 + 10 * rank + worker)
+        run.train(rank, list(range(16 * rank, 32 + 16 * rank)), index=False)
+    assert run.verdict(SPLIT).state is state
+    assert run.verdict(SPLIT).site == ("data.py:9" if state is FOUND else None)
+    assert run.verdict(SAMPLER).state is (OPEN if state is FOUND else FOUND)
 
 
 def test_data_that_each_rank_has_under_one_number_leaves_the_split_open() -> None:

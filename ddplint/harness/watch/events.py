@@ -25,7 +25,8 @@ first stepping), so that the same object has the same number on every rank that 
                 ``shuffle``, ``replicas``, ``sampler_rank``, ``seed``, ``sites``
 ``draw``        the program itself drew an order: ``op`` (``torch.randperm``, ``random.shuffle``, ...), ``size`` (how
                 much there was to order, or None), ``drawn`` (a hash of the order, or of the generator's state before
-                it), ``sites``; the first few of each place
+                it), ``drawer`` (the number of the loader's worker that drew, or None), ``sites``; the first few of
+                each place
 ``set_epoch``   ``sampler``, ``epoch``, ``sites``
 ``wrap``        a wrapper was made: ``model``, ``cls``, ``parameters`` (count), ``devices``, ``dtypes``,
                 ``device_ids``, ``members`` (the ranks of its group), ``sites``

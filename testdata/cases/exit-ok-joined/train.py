@@ -20,6 +20,7 @@ with model.join():
             break
         loss.backward()
         optimizer.step()
+sampler.set_epoch(1)
 with Join([model]):
     for inputs, targets in loader:
         optimizer.zero_grad()

@@ -92,11 +92,11 @@ def _judge_passes(rank: Rank, passes: list[Pass]) -> Verdict | None:
     numbers = {"passes": len(passes), "samples": samples, "equal_passes": equal[:8], "set_epoch": told[:8]}
     if equal:
         one, other = equal[0]
-        vain = f" with the number of the epoch; it was told {told[0]} each time" if _is_constant(told) else ""
+        often = "in every epoch" if len(equal) == len(known) * (len(known) - 1) // 2 else "in more than one epoch"
         text = (
-            f"This {name} shuffles the same way in every epoch: passes {one} and {other} of rank {rank.number} read "
+            f"This {name} shuffles the same way {often}: passes {one} and {other} of rank {rank.number} read "
             f"the same {samples} samples in the same order, and the other ranks' samples never come to it. "
-            f"Call set_epoch(epoch) on it before each pass{vain}."
+            f"{_cure(*(_told_before(rank, made, passes[number]) for number in (one, other)))}"
         )
         return verdict(State.FOUND, text, numbers)
     if samples < _TELLING:
@@ -130,8 +130,23 @@ def _shuffles(made: Event, sampler: Event) -> bool:
     return not str(sampler.get("cls")).startswith("torch.") and _short(made.get("dataset_cls")) != "Subset"
 
 
-def _is_constant(told: list[object]) -> bool:
-    return len(told) > 1 and len(set(map(str, told))) == 1
+def _told_before(rank: Rank, made: Event, one: Pass) -> object:
+    """The epoch that the sampler was last told before a pass gave its first batch; None where it was told none."""
+    told = [event for event in rank.of("set_epoch") if event["sampler"] == made.get("sampler")]
+    return next((event.get("epoch") for event in reversed(told) if event["t"] < one.batches[0]["t"]), None)
+
+
+def _cure(first: object, second: object) -> str:
+    """What to write where a sampler was told these epochs before two passes in one order; None for no epoch."""
+    if second is None:
+        return "Call set_epoch(epoch) on it before each pass."
+    if str(second) == str(first or 0):  # where it starts
+        vain = "" if first is None else f"; it was told {first} each time"
+        return f"Call set_epoch(epoch) on it before each pass with the number of the epoch{vain}."
+    return (
+        f"set_epoch({second}) was called in time for the second, but the order was drawn before or does not depend on "
+        "it. Call set_epoch(epoch) before the loader is iterated, and let the sampler draw its order as it is iterated."
+    )
 
 
 def _is_one_order(left: list[Row], right: list[Row], shuffles: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ddplint.harness.watch import orders
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ddplint.harness.watch.source import Source
 
 RULE = "ddp-rank-dependent-split"
+
+_Drawer = tuple[tuple[str, ...], "int | None"]
+"""Where an order was drawn, and the number of the loader's worker that drew it, None for the rank itself."""
 
 _SHARE = 1.25  # of a rank's part: a rank that reads more has not shared anything out
 
@@ -72,9 +76,10 @@ def _judge(place: Place, made: Event, by_rank: dict[int, list[Pass]], ranks: dic
         return Verdict(RULE, State.FOUND, text, sites(first), tuple(sorted(read)), {**numbers, "seeds": seeds})
     if not distributed and not _are_shares(read, made):
         return None  # nothing was shared out
-    # A sampler or a stream may draw as it begins.
+    # A sampler or a stream may draw as it begins, a stream in the loader's workers.
     draws = _differing(ranks, {number: (its or made)["t"] for number, its in loaders.items()})
-    draws = draws or _differing(ranks, {number: passes[0].batches[0]["t"] for number, passes in by_rank.items()})
+    begun = {number: passes[0].batches[0]["t"] for number, passes in by_rank.items()}
+    draws = draws or _differing(ranks, begun, workers=bool(made.get("iterable")))
     if len({sites(draw) for draw in draws}) != 1:
         if distributed or made.get("part_of") is None:
             return None
@@ -134,16 +139,20 @@ def _tell_apart(by_rank: dict[int, list[Pass]], rows: Orders, indices: Orders) -
     return has_one_data_set(by_rank) is False if indices else not orders.are_ambiguous(rows, None)
 
 
-def _differing(ranks: dict[int, Rank], before: dict[int, float]) -> list[Event]:
-    """The draws of the first rank, ``before`` such a time on each, whose like on another rank drew otherwise."""
-    by_place: dict[int, dict[Place, Event]] = {}
+def _differing(ranks: dict[int, Rank], before: dict[int, float], *, workers: bool = False) -> list[Event]:
+    """The draws of the first rank, ``before`` such a time on each, whose like on another rank drew otherwise.
+
+    Those of loaders' ``workers`` are asked for, or left out.
+    """
+    by_place: dict[int, dict[tuple[_Drawer, int], Event]] = {}
     for number, rank in ranks.items():
-        drawn: dict[Place, Event] = by_place.setdefault(number, {})
-        counts: dict[tuple[str, ...], int] = {}
-        for event in rank.of("draw"):
-            if event["t"] < before[number]:
-                at = counts[sites(event)] = counts.get(sites(event), -1) + 1
-                drawn[sites(event), at] = event
+        drawn: dict[tuple[_Drawer, int], Event] = by_place.setdefault(number, {})
+        counts: Counter[_Drawer] = Counter()
+        for event in rank.all_events if workers else rank.events:
+            if event["ev"] == "draw" and event["t"] < before[number]:
+                drawer = sites(event), event.get("drawer")
+                drawn[drawer, counts[drawer]] = event
+                counts[drawer] += 1
     first, *others = by_place.values()
     return [
         event

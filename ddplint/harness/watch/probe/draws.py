@@ -102,4 +102,4 @@ def _drawn(op: str, size: int | None, order: str) -> None:
     _seen[place] += 1
     if _seen[place] <= _PER_PLACE:
         drawn = hashlib.blake2b(order.encode(), digest_size=8).hexdigest()
-        writing.emit("draw", op=op, size=size, drawn=drawn, sites=where)
+        writing.emit("draw", op=op, size=size, drawn=drawn, drawer=writing.worker(), sites=where)

@@ -54,7 +54,13 @@ def emit(kind: str, **fields: object) -> None:
     """Write an event of that ``kind``. One line is one write, so that what a killed process wrote is whole."""
     if _process.folder is None:
         return
-    common = {"ev": kind, "t": time.monotonic(), "pid": os.getpid(), "rank": _process.rank, "worker": _is_worker()}
+    common = {
+        "ev": kind,
+        "t": time.monotonic(),
+        "pid": os.getpid(),
+        "rank": _process.rank,
+        "worker": worker() is not None,
+    }
     line = json.dumps({**common, **fields}, default=str).encode() + b"\n"
     with _process.lock, contextlib.suppress(OSError):
         if _process.written + len(line) > _LIMIT and kind in _FREQUENT:
@@ -76,9 +82,10 @@ def _write(line: bytes) -> None:
     _process.torn = os.write(_process.descriptor, line) < len(line)
 
 
-def _is_worker() -> bool:
-    worker: Any = sys.modules.get("torch.utils.data._utils.worker")
-    return getattr(worker, "_worker_info", None) is not None
+def worker() -> int | None:
+    """The number of the loader's worker that this process is, None where it is none."""
+    module: Any = sys.modules.get("torch.utils.data._utils.worker")
+    return getattr(getattr(module, "_worker_info", None), "id", None)
 
 
 class Numbers:
