@@ -9,7 +9,8 @@ Alone in this package torch is imported, and only inside functions: each command
 ``launch``      starts a program under torchrun or plainly, ends it in time, and leaves no process behind
 ``ending``      how a launched program ended: its first real error, its stacks, trouble of torch's at exit
 ``guard``       runs in each launched process: dies with its parent, notes errors and where it stood
-``keeper``      a process that ends what a launch has left running, should its launcher be killed
+``scratch``     temporary folders, and who removes them
+``keeper``      a process that does so, and ends what runs there, should the command be killed
 ``site``        the folder that every started interpreter has on its path; ``sitecustomize`` guards the process
 ``options``     values that several commands take
 ``ranks``       runs a function on forked ranks that are joined in a process group

@@ -1,7 +1,7 @@
-"""Ends what a launch has left running once its launcher is gone, however that one ended.
+"""Ends what a command has left running, and removes its temporary folder, once the command is killed.
 
-It runs as a process of its own, and reads a pipe whose other end only the launcher holds: the kernel closes that one
-even where the launcher is killed. It imports nothing of this package, so that it starts at once.
+It runs as a process of its own, and reads a pipe whose other end the command holds and writes to before it leaves: the
+kernel closes that end even where the command is killed. It imports nothing of this package, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import sys
 import time
 from pathlib import Path
 
+LEFT = b"."  # what the command writes where it has nothing left to be ended
 
-def end_marked(mark: str) -> None:
-    """Kill the processes that have ``mark`` (``NAME=VALUE``) in their environment, and what they start meanwhile.
+
+def end_marked(name: str, folder: str) -> None:
+    """Kill the processes whose environment variable ``name`` is ``folder`` or in it, and what they start meanwhile.
 
     On Linux; elsewhere none can be told.
     """
     for _ in range(50):
-        found = _marked(mark)
+        found = _marked(os.fsencode(f"{name}={folder}"))
         if not found:
             return
         for pid in found:
@@ -29,12 +31,12 @@ def end_marked(mark: str) -> None:
         time.sleep(0.02)
 
 
-def _marked(mark: str) -> list[int]:
-    variable = mark.encode("utf-8", "surrogateescape")
+def _marked(mark: bytes) -> list[int]:
+    below = mark + os.fsencode(os.sep)
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            if variable in entry.read_bytes().split(b"\0"):
+            if any(one == mark or one.startswith(below) for one in entry.read_bytes().split(b"\0")):
                 found.append(int(entry.parent.name))
     return found
 
@@ -42,5 +44,8 @@ def _marked(mark: str) -> list[int]:
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    sys.stdin.buffer.read()
-    end_marked(sys.argv[1])
+    if sys.stdin.buffer.read(1) != LEFT:
+        import shutil
+
+        end_marked(*sys.argv[1:])
+        shutil.rmtree(sys.argv[2], ignore_errors=True)

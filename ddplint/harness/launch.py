@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ddplint.harness import guard, keeper
 from ddplint.harness.ending import Ended, explained, lost_a_process, ranks_at_end, stacks
+from ddplint.harness.scratch import undisturbed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _SITE = Path(__file__).parent / "site"
 _GRACE = 3.0  # seconds a program gets to write its stacks or to end by itself, before it is killed
@@ -50,30 +51,29 @@ class Program:
 def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) -> Ended:
     """Run ``program`` to its end.
 
-    ``folder`` is an empty folder for notes and events. The program's output goes to ``stdout`` (that of this process
-    where None), its errors to this process's. Raises ``KeyboardInterrupt`` when interrupted, after ending the program.
+    ``folder`` is for notes; where it comes from ``scratch``, the program ends even if this process is killed. The
+    program's output goes to ``stdout`` (that of this process where None), its errors to this process's. Raises
+    ``KeyboardInterrupt`` when interrupted, after ending the program.
     """
     started = time.monotonic()
-    mark = f"{guard.FOLDER}={folder}"
-    with _kept(mark):
-        process = subprocess.Popen(
-            _command(program, folder),
-            env=_environment(program, folder, started),
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
-        )
-        assert process.stderr is not None
-        tail = bytearray()
-        pump = threading.Thread(target=_pump, args=(process.stderr, tail), daemon=True)
-        pump.start()
-        try:
-            way = _wait(process, program, folder, started)
-        finally:
-            with _undisturbed():
-                _end(process, mark)
-                pump.join(_GRACE)  # longer, where something without the mark holds the pipe open
+    process = subprocess.Popen(
+        _command(program, folder),
+        env=_environment(program, folder, started),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
+    )
+    assert process.stderr is not None
+    tail = bytearray()
+    pump = threading.Thread(target=_pump, args=(process.stderr, tail), daemon=True)
+    pump.start()
+    try:
+        way = _wait(process, program, folder, started)
+    finally:
+        with undisturbed():
+            _end(process, folder)
+            pump.join(_GRACE)  # longer, where something without the mark holds the pipe open
     ended = Ended(process.returncode, time.monotonic() - started)
     if way is _Way.OUT_OF_TIME:
         return replace(ended, timed_out=True, stacks=stacks(folder))
@@ -152,28 +152,7 @@ def _pump(stream: BinaryIO, tail: bytearray) -> None:
                     chunk = chunk[os.write(sys.stderr.fileno(), chunk) :]
 
 
-@contextlib.contextmanager
-def _kept(mark: str) -> Iterator[None]:
-    """Let a keeper end the processes with ``mark`` when this is left or this process is gone."""
-    command = [sys.executable, "-I", "-S", keeper.__file__, mark]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):
-        yield  # leaving closes the pipe and waits
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ignore what would interrupt, such as a second Ctrl-C while the program is ended after the first."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    is_main = threading.current_thread() is threading.main_thread()  # the only one that may ask for it
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers if is_main}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
     """End ``process`` and whatever it started, whether it still runs or not."""
     if process.poll() is None:
         _signal_group(process, signal.SIGTERM)
@@ -182,7 +161,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     if process.poll() is None:
         _signal_group(process, signal.SIGKILL)
     process.wait()
-    keeper.end_marked(mark)
+    keeper.end_marked(guard.FOLDER, str(folder))
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -11,7 +11,6 @@ import os
 import pickle
 import signal
 import sys
-import tempfile
 import time
 import traceback
 from datetime import timedelta
@@ -45,34 +44,34 @@ def preload() -> None:
 
 
 def run(
-    function: Callable[[int, int], Result], nproc: int, timeout: float = 60.0, *, join: bool = True
+    function: Callable[[int, int], Result], nproc: int, folder: Path, timeout: float = 60.0, *, join: bool = True
 ) -> list[Result]:
     """The results of ``function(rank, nproc)`` on ``nproc`` ranks, by rank.
 
-    Results travel pickled. ``timeout`` is in seconds and holds for the whole. Without ``join`` the ranks are in no
-    group yet. Raises ``RankError`` with the first error that is not the echo of another rank's, or when the time is
-    out. No rank outlives the call.
+    Results travel pickled, through ``folder``, which is made. ``timeout`` is in seconds and holds for the whole.
+    Without ``join`` the ranks are in no group yet. Raises ``RankError`` with the first error that is not the echo of
+    another rank's, or when the time is out. No rank outlives the call.
     """
     preload()
+    folder.mkdir()
     # What is still in a buffer would be written once by each rank.
     sys.stdout.flush()
     sys.stderr.flush()
-    with tempfile.TemporaryDirectory(prefix="ddplint-") as folder:
-        running: dict[int, int] = {}
-        try:
-            for rank in range(nproc):
-                pid = os.fork()
-                if pid == 0:
-                    _be_rank(function, rank, nproc, timeout if join else None, Path(folder))
-                running[pid] = rank
-            _wait(running, time.monotonic() + timeout, Path(folder))
-        finally:
-            for pid in running:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
-        return [pickle.loads(Path(folder, f"result-{rank}").read_bytes()) for rank in range(nproc)]  # noqa: S301
+    running: dict[int, int] = {}
+    try:
+        for rank in range(nproc):
+            pid = os.fork()
+            if pid == 0:
+                _be_rank(function, rank, nproc, timeout if join else None, folder)
+            running[pid] = rank
+        _wait(running, time.monotonic() + timeout, folder)
+    finally:
+        for pid in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+    return [pickle.loads(Path(folder, f"result-{rank}").read_bytes()) for rank in range(nproc)]  # noqa: S301
 
 
 def _be_rank(

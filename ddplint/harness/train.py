@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ddplint.harness import launch
+from ddplint.harness import launch, scratch
 from ddplint.harness.options import count, processes, require_writable, seconds
 from ddplint.harness.statuses import HarnessError, Status
 
@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> Status:
     print(f"A step takes {options.accum} micro-batches at most; without no_sync() each costs a sync.", flush=True)
     program = launch.Program(str(_SCRIPT), arguments, options.nproc, timeout=options.timeout)
     try:
-        with tempfile.TemporaryDirectory(prefix="ddplint-") as notes:
-            ended = launch.run(program, Path(notes))
+        with scratch.folder() as notes:
+            ended = launch.run(program, notes)
     finally:
         if options.checkpoint is None and not checkpoint.exists():
             checkpoint.parent.rmdir()

@@ -10,6 +10,7 @@ import pytest
 
 from ddplint.harness.watch.drift import drifts
 from ddplint.harness.watch.judges import RULES, observe, verdicts
+from ddplint.harness.watch.meetings import goes_on
 from ddplint.harness.watch.source import Source
 from ddplint.harness.watch.verdict import State, Verdict
 
@@ -1075,6 +1076,32 @@ def test_a_batch_that_a_rank_passes_by_is_found_at_the_statement_that_does_so(gu
         run.time_up()
         verdict = run.verdict(EXIT)
         assert (verdict.state, verdict.site) == (state, f"{script}:{4 if state is FOUND else 5}")
+
+
+@pytest.mark.parametrize(("idle", "works"), [(2.0, True), (60.0, False)], ids=["at work", "idle"])
+def test_a_run_that_was_at_work_when_its_time_was_up_is_told_from_one_that_was_not(idle: float, works: bool) -> None:
+    run = Run()
+    for rank in range(2):
+        run.train(rank, list(range(8)))
+    last = run.events[-1]["t"]
+    run.end(1)  # as it was told to
+    run.time_up()
+    assert not goes_on(observe(run.events[:-1]))
+    run.events[-1]["t"] = last + idle
+    assert goes_on(observe(run.events)) == works
+
+
+def test_a_collective_that_keeps_ranks_apart_is_named_where_they_leave(saving: str) -> None:
+    run = Run()
+    for rank in range(2):
+        run.add(rank, "backward_begun", sites=[BACKWARD])
+        run.backward(rank)
+    run.meet(0, saving, MAIN, ends=False)
+    run.end(1)
+    run.time_up()
+    verdict = run.verdict(EXIT)
+    assert (run.verdict(COLLECTIVE).state, verdict.state) == (FOUND, OPEN)
+    assert verdict.message.endswith(f"see {COLLECTIVE}")
 
 
 def test_ranks_that_all_come_to_their_end_left_alike() -> None:

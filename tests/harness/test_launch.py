@@ -160,7 +160,7 @@ def left_running(folder: Path) -> list[str]:
     return left
 
 
-def start(command: list[str], folder: Path) -> subprocess.Popen[str]:
+def start(command: list[str], folder: Path, **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command,
         cwd=folder,
@@ -168,7 +168,7 @@ def start(command: list[str], folder: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, MARK: str(folder)},
+        env={**os.environ, **variables, MARK: str(folder)},
     )
 
 
@@ -281,8 +281,11 @@ def test_what_a_script_leaves_running_is_ended_and_nothing_is_left_in_a_folder(t
 def test_nothing_outlives_a_command_that_is_interrupted_or_killed(
     tmp_path: Path, signals: list[signal.Signals], status: int
 ) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     script = write(tmp_path, PARENT)
-    process = start([*PLAIN, script.name, *(["--stubborn"] if len(signals) > 1 else [])], tmp_path)
+    stubborn = ["--stubborn"] if len(signals) > 1 else []
+    process = start([*PLAIN, script.name, *stubborn], tmp_path, TMPDIR=str(temporary))
     assert process.stderr is not None
     assert process.stderr.readline() == "ready\n"
     for number in signals:
@@ -292,6 +295,7 @@ def test_nothing_outlives_a_command_that_is_interrupted_or_killed(
     assert process.returncode == status
     assert errors == ("ddplint-run: interrupted\n" if status > 0 else "")
     assert left_running(tmp_path) == []
+    assert list(temporary.iterdir()) == []
 
 
 def test_training_under_torchrun_is_ended_with_its_command(tmp_path: Path) -> None:

@@ -216,6 +216,9 @@ def test_a_hang_ends_with_each_rank_s_place(tmp_path: Path) -> None:
     process = watch(tmp_path, "--timeout=16", "--", "train.py")
     assert process.returncode == 3, process.stderr
     assert "The script did not end in 16 seconds." in process.stdout
+    assert (
+        "No rank had joined a process group by then: where that only takes longer, raise --timeout." in process.stdout
+    )
     assert "rank 0 stood at train.py:4 in wait, called from train.py:7 in <module>" in process.stdout
     assert "rank 1 stood at train.py:4 in wait, called from train.py:8 in <module>" in process.stdout
 

@@ -91,6 +91,7 @@ def select(names: Iterable[str]) -> list[Proof]:
         if symbol := left_out.get(name.lower()):
             raise HarnessError(f"{symbol} cannot be shown: {LEFT_OUT[symbol]}")
         if name.lower() not in known:
-            raise HarnessError(f"no proof of {name!r}; there are: {', '.join(proof.name for proof in PROOFS)}")
+            symbols = ", ".join(proof.symbol for proof in PROOFS)
+            raise HarnessError(f"no rule {name!r} that can be proved; there are: {symbols}")
         chosen.add(known[name.lower()])
     return [proof for proof in PROOFS if not chosen or proof in chosen]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ddplint.harness import ranks
+from ddplint.harness import ranks, scratch
 from ddplint.harness.prove.program import Program
 from ddplint.harness.prove.seen import Run, Seen, difference, joined
 
@@ -41,16 +40,16 @@ class Trial:
 
 def attempt(proof: Proof, kind: str, source: Path, counterpart: Path, nproc: int) -> Trial:
     """Try the program ``source`` of ``proof`` on ``nproc`` ranks; ``counterpart`` is what it is compared with."""
-    with tempfile.TemporaryDirectory(prefix="ddplint-prove-") as folder:
-        program, other = _alone(source, Path(folder, "program")), _alone(counterpart, Path(folder, "counterpart"))
+    with scratch.folder() as folder:
+        program, other = _alone(source, folder / "program"), _alone(counterpart, folder / "counterpart")
         trial = Trial(source.stem, kind, program.lines_to_show(other), program.findings())
         _agree(trial, program.marks, proof)
         try:
-            run = _run(program, Path(folder, "run"), nproc, proof)
+            run = _run(program, folder / "run", nproc, proof)
             waiting = {seen.waited for seen in run.ranks if seen.waited is not None}
             trial.lines = program.lines_to_show(other, *waiting)
             if not waiting:
-                run.alone = _replay(program, Path(folder, "replay"), run.ranks)
+                run.alone = _replay(program, folder / "replay", run.ranks)
         except ranks.RankError as error:
             trial.faults.append(f"it failed: {error}")
             return trial
@@ -71,7 +70,12 @@ def _run(program: Program, folder: Path, nproc: int, proof: Proof) -> Run:
     from ddplint.harness.prove.observe import observed
 
     folder.mkdir()
-    seen = ranks.run(lambda rank, world: observed(program.path, folder, rank, world, proof.late), nproc, join=False)
+    seen = ranks.run(
+        lambda rank, world: observed(program.path, folder, rank, world, proof.late),
+        nproc,
+        folder.with_suffix(".ranks"),
+        join=False,
+    )
     waiting = [
         f"rank {rank} waited in vain in line {one.waited}" for rank, one in enumerate(seen) if one.waited is not None
     ]
@@ -88,7 +92,8 @@ def _replay(program: Program, folder: Path, seen: list[Seen]) -> Seen:
         passes = joined(seen)
     except ValueError:
         raise ranks.RankError("its ranks had different numbers of batches") from None
-    [alone] = ranks.run(lambda _rank, _world: replayed(program.path, folder, passes), 1, join=False)
+    results = folder.with_suffix(".ranks")
+    [alone] = ranks.run(lambda _rank, _world: replayed(program.path, folder, passes), 1, results, join=False)
     return alone
 
 

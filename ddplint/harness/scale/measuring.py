@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ddplint.harness import ranks, show
+from ddplint.harness import ranks, scratch, show
 from ddplint.harness.scale.clock import Shared
 from ddplint.harness.scale.windows import AS_IS, WARM_UP, Window, undisturbed
 from ddplint.harness.statuses import HarnessError, Status
@@ -56,7 +56,8 @@ def measure(costs: Costs, plan: Plan) -> list[Window]:
     """The windows of every rank. Raises ``HarnessError`` when a rank fails or the time is out."""
     most = plan.sizes[-1]
     try:
-        by_rank = ranks.run(partial(_measure, costs, plan, Shared(most)), most, plan.timeout)
+        with scratch.folder() as folder:
+            by_rank = ranks.run(partial(_measure, costs, plan, Shared(most)), most, folder / "ranks", plan.timeout)
     except ranks.RankError as error:
         raise HarnessError(f"measuring failed: {error}", Status.CANNOT_TELL) from error
     finally:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ddplint.harness import launch, show
+from ddplint.harness import launch, scratch, show
 from ddplint.harness.scale.timer import TIMES
 from ddplint.harness.scale.windows import DATA, FORWARD, REST, WARM_UP, Window
 from ddplint.harness.statuses import HarnessError, Status
@@ -66,13 +65,12 @@ def measure(script: Sequence[str], sizes: Sequence[int], rounds: int, threads: i
 
 
 def _launch(script: Sequence[str], size: int, number: int, threads: int, timeout: float) -> Iterator[Window]:
-    with tempfile.TemporaryDirectory(prefix="ddplint-") as top:
-        notes, times = Path(top, "notes"), Path(top, "times")
-        notes.mkdir()
+    with scratch.folder() as folder:
+        times = folder / "times"
         times.mkdir()
         environment = {TIMES: str(times), "OMP_NUM_THREADS": str(threads)}
         program = launch.Program(script[0], tuple(script[1:]), size, timeout=timeout, environment=environment)
-        ended = launch.run(program, notes, stdout=subprocess.DEVNULL)
+        ended = launch.run(program, folder, stdout=subprocess.DEVNULL)
         if ended.timed_out:
             text = f"{script[0]} did not end in {timeout:g} seconds with {_processes(size)}"
             raise HarnessError(text, Status.CANNOT_TELL)

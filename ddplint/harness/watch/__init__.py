@@ -6,10 +6,10 @@ import argparse
 import json
 import os
 import sys
-import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from ddplint.harness import launch
+from ddplint.harness import launch, scratch
 from ddplint.harness.ending import Ended
 from ddplint.harness.options import processes, require_writable, seconds
 from ddplint.harness.statuses import HarnessError, Status
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> Status:
     from ddplint.harness.watch import judges, report
     from ddplint.harness.watch.drift import drifts
     from ddplint.harness.watch.lint import join
+    from ddplint.harness.watch.meetings import goes_on
     from ddplint.harness.watch.source import Source
     from ddplint.harness.watch.spawning import spawns
 
@@ -58,7 +59,12 @@ def run(options: argparse.Namespace) -> Status:
     verdicts = judges.verdicts(observed, source)
     executed = {site for event in seen for site in event.get("sites") or ()}
     joined = join(options.script, verdicts, executed, source) if options.lint else None
-    notes = list(map(str, drifts(observed)))
+    notes = []
+    if ended.timed_out and observed.world == 0:
+        notes.append("No rank had joined a process group by then: where that only takes longer, raise --timeout.")
+    elif ended.timed_out and goes_on(observed):
+        notes.append("It was still at work when its time was up: with a longer --timeout it comes further.")
+    notes += map(str, drifts(observed))
     if options.fake_cuda:
         notes.append("It ran on fake CUDA: speed, memory and what only a GPU does were not seen.")
     elif ended.error is not None and _asks_for_cuda(ended):
@@ -81,20 +87,16 @@ def run(options: argparse.Namespace) -> Status:
 
 def watch(program: launch.Program, *, fake_cuda: bool = False) -> tuple[Ended, list[events.Event]]:
     """Run ``program`` observed, with its output on the error stream; how it ended, and what was seen by time."""
-    with tempfile.TemporaryDirectory(prefix="ddplint-") as top:
-        notes, seen = Path(top, "notes"), Path(top, "events")
-        notes.mkdir()
+    with scratch.folder() as folder:
+        seen = folder / "events"
         seen.mkdir()
         environment = {
             **program.environment,
             events.EVENTS: str(seen),
             **({events.FAKE_CUDA: "1"} if fake_cuda else {}),
         }
-        observed = launch.Program(
-            program.script, program.arguments, program.nproc, program.spawns, program.timeout, environment
-        )
         sys.stderr.flush()
-        ended = launch.run(observed, notes, stdout=sys.stderr.buffer)
+        ended = launch.run(replace(program, environment=environment), folder, stdout=sys.stderr.buffer)
         return ended, [*events.read(seen), *([events.time_up()] if ended.timed_out else [])]
 
 

@@ -24,6 +24,7 @@ FORWARD = "the forward of a wrapper, which sends the buffers"
 
 _PATIENCE = 6.0  # seconds without an event (of which the launcher takes some) after which a rank waits
 _MOST = 1500  # meetings of two ranks that are held against each other, from where they part
+_PROGRESS = ("loader", "wrap", "batch", "forward", "backward", "step", "collective")
 _SILENT = ("exit", "crash", "sync", "pass_left", "no_sync", "no_sync_end")  # what does not end a forward
 
 
@@ -106,6 +107,12 @@ def is_stuck(run: Run, endings: dict[int, Ending]) -> bool:
         return True
     last = max((one.at["t"] for one in endings.values() if one.at is not None), default=None)
     return run.time_up is not None and last is not None and run.time_up - last >= _PATIENCE
+
+
+def goes_on(run: Run) -> bool:
+    """Whether a rank was at work when the program was ended because its time was up."""
+    last = max((event["t"] for rank in run.ranks for event in rank.of(*_PROGRESS)), default=None)
+    return run.time_up is not None and last is not None and run.time_up - last < _PATIENCE
 
 
 def meetings(rank: Rank, other: int) -> list[Meeting]:

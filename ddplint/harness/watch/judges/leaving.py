@@ -31,7 +31,8 @@ def judge(run: Run, source: Source) -> list[Verdict]:
             return [Verdict(RULE, State.CANNOT_JUDGE, text)]
         return [Verdict(RULE, State.CLEAN, "all ranks trained to their end, and none waited for another")]
     if any(verdict.state is State.FOUND for verdict in collective.judge(run, source)):
-        return [Verdict(RULE, State.CANNOT_JUDGE, "ranks wait for each other in a collective that not all came to")]
+        text = f"ranks wait for each other in a collective that not all came to: see {collective.RULE}"
+        return [Verdict(RULE, State.CANNOT_JUDGE, text)]
     for rank in run.ranks:
         waits = endings[rank.number].at
         if waits is None or waits["ev"] == "forward":
