@@ -10,7 +10,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.binding import filled_names
 from ddplint.engine.declared import ON_ONE_RANK
-from ddplint.engine.gradients import compared
+from ddplint.engine.gradients import compared, handled
 from ddplint.engine.instances import instantiate
 from ddplint.engine.iteration import draw
 from ddplint.engine.machine import Around, Machine
@@ -201,7 +201,7 @@ def opaque_call(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -
         return parser
     result = blend(f"call {atom.key}", args.all(), opaque=True)
     ranked = result.ranked or (isinstance(atom, Sym) and atom.ranked)
-    return one(Sym(result.text, ranked, False, True, result.made_of | atom.taint | {UNSEEN}))
+    return one(Sym(result.text, ranked, False, True, handled(result.made_of | atom.taint) | {UNSEEN}))
 
 
 def given_parser(args: Arguments) -> Value | None:
@@ -311,7 +311,8 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
     result = m.run(func, bound, site, me)
     del m.around[around:]
     if result is None:
-        return one(blend(f"call {func.key}", args.all(), opaque=True))
+        unfollowed = blend(f"call {func.key}", args.all(), opaque=True)
+        return one(replace(unfollowed, made_of=handled(unfollowed.made_of)))
     if guarded and m.path:
         m.path = before
     if _makes_contexts(func):

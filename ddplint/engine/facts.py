@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
-from ddplint.engine.conditions import Key, Path
+from ddplint.engine.conditions import Fact, Key, Path
 from ddplint.engine.values import Obj, Site, Sym, Value
 
 
@@ -39,7 +39,8 @@ class Event:
 
     ``chain`` are the calls that lead to the function it stands in, outermost first; ``entered``: for each of them the
     cases in which it is made; ``path`` the cases in which it happens, callers' tests included; ``loops`` the loops
-    around it, callers' loops included, outermost first; ``worker``: it happens in a process that the program spawned.
+    around it, callers' loops included, outermost first; ``worker``: it happens in a process that the program spawned;
+    ``asked``: what the tests around it may have answered, of those whose grounds are known (``path`` forgets some).
     """
 
     index: int
@@ -49,6 +50,7 @@ class Event:
     path: Path
     loops: tuple[Loop, ...]
     worker: bool
+    asked: frozenset[Fact]
 
 
 @dataclass(eq=False)
@@ -306,7 +308,7 @@ class Caught:
 
 @dataclass(eq=False)
 class Leave(Event):
-    """A ``break``, ``continue`` or ``return``; ``loop`` is the one that is left or gone on with.
+    """A ``break``, ``continue``, ``return`` or ``while``'s end; ``loop`` is the one that is left or gone on with.
 
     None: it is a ``return`` from a function that a caller's loop runs, recorded where a test that is not known decides.
     """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Case, Fact, Key, meets
+from ddplint.engine.conditions import Fact, Key, meets
 from ddplint.engine.meeting import has_group, left_out, meetings, parted, ranks_left_out
 from ddplint.engine.own import own_value, passed_over
 from ddplint.engine.placing import encloses, within
@@ -41,11 +41,15 @@ def partings(program: Program) -> Iterator[Parting]:
             around = [test for test in program.trace.parting if _around(test, backward)]
             if around and not _quiet(backward) and not _meets_in(program, around[0]):
                 yield Parting(around[0], backward, "the rank", backward)
+    told: dict[Key, Site] = {}
     for leave in leaves:
         for backward in trains:
             if _shares_loop(leave, backward) and meets(leave.path, program.wrapped):
-                if why := _leaves(program, leave, backward, leaves):
-                    yield Parting(leave.site, leave, why, backward)
+                if found := _leaves(program, leave, backward, leaves):
+                    why, key = found
+                    # a flag that one statement leaves with is asked again outside of its loop
+                    if key is None or told.setdefault(key, leave.site) == leave.site:
+                        yield Parting(leave.site, leave, why, backward)
                     break
     for backward in trains:
         for site, why in _passing_over(program, backward):
@@ -71,33 +75,44 @@ def _quiet(backward: facts.Backward) -> bool:
 
 
 def _shares_loop(leave: facts.Leave, backward: facts.Backward) -> bool:
-    """Whether a backward stands in the loop that is left; of a ``return`` from a function, in the one that calls it."""
+    """Whether a backward stands in a loop that is left; of a ``return`` from a function, in the one that calls it."""
+    if leave.statement == "return" and leave.loop is not None:
+        left = [loop for loop in leave.loops if loop.depth == len(leave.chain)]
+        return any(loop in backward.loops for loop in left)
     loop = leave.loop or (leave.loops[-1] if leave.loops else None)
     return loop is not None and loop in backward.loops
 
 
-def _leaves(program: Program, leave: facts.Leave, backward: facts.Backward, leaves: list[facts.Leave]) -> str:
-    """What decides that some ranks leave the loop of a backward, or go on without it, where others do not."""
+def _leaves(
+    program: Program, leave: facts.Leave, backward: facts.Backward, leaves: list[facts.Leave]
+) -> tuple[str, Key | None] | None:
+    """What decides that some ranks leave the loop of a backward, or go on without it, where others do not.
+
+    In words, and as the test of a rank's own value where it is one.
+    """
     inside = within(leave, backward)
     behind = inside is not None and inside.line > leave.site.line
     passes = leave.statement == "continue" or leave.loop is None
     if not passes or (behind and not _meets_behind(program, leave)):
         alike = [e for e in leaves if e is not leave and (e.loop, e.statement) == (leave.loop, leave.statement)]
         if left_out(program, leave, alike):
-            return "the rank"
-    for key, answer in _facts(leave.path):
-        if any((key, answer) in case.facts for case in backward.path):
+            return "the rank", None
+    for key, answer in _facts(leave):
+        if (key, answer) in backward.asked or any((key, answer) in case.facts for case in backward.path):
             continue
         for part in program.trace.grounds.get(key, ()):
             if isinstance(part, facts.Caught) and answer and inside is not None:
                 if _in_body(part.tried, inside) and encloses(part.tried, leave.site):
-                    return "an error that one rank may have alone"
+                    return "an error that one rank may have alone", None
         if passes and (not behind or _meets_behind(program, leave, key, not answer)):
             continue
-        if any(encloses(site, leave.site) for site in program.trace.decided.get(key, ())):
+        around = leave.statement == "while" or any(
+            encloses(site, leave.site) for site in program.trace.decided.get(key, ())
+        )
+        if around:
             if why := own_value(program, key):
-                return why
-    return ""
+                return why, key
+    return None
 
 
 def _meets_behind(program: Program, leave: facts.Leave, key: Key | None = None, answer: bool = False) -> bool:
@@ -117,7 +132,7 @@ def _meets_behind(program: Program, leave: facts.Leave, key: Key | None = None, 
 
 def _passing_over(program: Program, backward: facts.Backward) -> Iterator[tuple[Site, str]]:
     """Each ``if`` by which a rank decides by itself whether there is a backward, and what it asks."""
-    for key, _ in _facts(backward.path):
+    for key, _ in _facts(backward):
         for site in program.trace.decided.get(key, ()):
             if any(encloses(site, step) for step in (*backward.chain, backward.site)):
                 if why := own_value(program, key):
@@ -127,11 +142,13 @@ def _passing_over(program: Program, backward: facts.Backward) -> Iterator[tuple[
 def _instead(other: facts.Backward, backward: facts.Backward, site: Site) -> bool:
     """Whether another backward stands in the other arm of the ``if`` at ``site``."""
     inside = any(encloses(site, step) for step in (*other.chain, other.site))
-    return inside and not meets(other.path, backward.path)
+    denied = any((key, not answer) in other.asked for key, answer in backward.asked)
+    return inside and (denied or not meets(other.path, backward.path))
 
 
-def _facts(path: Iterable[Case]) -> list[Fact]:
-    return sorted({pair for case in path for pair in case.facts}, key=lambda pair: (pair[0].text, pair[1]))
+def _facts(event: facts.Event) -> list[Fact]:
+    held = {pair for case in event.path for pair in case.facts} | event.asked
+    return sorted(held, key=lambda pair: (pair[0].text, pair[1]))
 
 
 def _in_body(site: Site, other: Site) -> bool:

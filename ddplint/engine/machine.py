@@ -16,7 +16,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.binding import bound_names, calculated, called, counted, given_names, globals_set, leftmost
 from ddplint.engine.budget import Budget, Work, keys
-from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Key, Path, conjoin, disjoin, forget
+from ddplint.engine.conditions import ALWAYS, EVERY_RANK, NEVER, Case, Fact, Key, Path, conjoin, disjoin, forget
 from ddplint.engine.declared import ON_ONE_RANK, ONE_RANK, Declared
 from ddplint.engine.values import (
     NONE,
@@ -113,6 +113,8 @@ class Machine:
         self.breaks: list[tuple[Frame, list[Path], list[Path]]] = []
         self.around: list[Around] = []
         self.workers = 0
+        self.asked: frozenset[Fact] = frozenset()
+        """What the tests around may have answered, of those whose grounds are known."""
         self.sym_attrs: dict[str, Value] = {}
         self.given_options: set[str] = set()
         """The texts of the command line's options that have a default."""
@@ -183,6 +185,7 @@ class Machine:
             path,
             tuple(self.loops),
             self.workers > 0,
+            self.asked,
             **details,
         )
         if any(entry.kind == "join" for entry in self.around):

@@ -11,7 +11,7 @@ from ddplint.engine.names import DISTRIBUTED_SAMPLER
 from ddplint.engine.placing import encloses, within
 from ddplint.engine.questions import Program
 from ddplint.engine.sharing import samplers
-from ddplint.engine.values import AGREED, CLOCK, UNSEEN, Lib, Obj, Site
+from ddplint.engine.values import AGREED, CLOCK, HANDLED, UNSEEN, Lib, Obj, Site
 
 _OF_NUMBERS = re.compile(r"(?:Lt|LtE|Gt|GtE)\(|Eq\(-?\d|.*(?:isnan|isinf|isfinite|elementwise\()")
 """The tests whose answer may differ where numbers do: what a batch looks like is the same on every rank."""
@@ -21,7 +21,7 @@ _OF_SHAPES = re.compile(r"\.shape|\.size\b|\bsize\(|numel|isinstance|\.dim\b|\.n
 def own_value(program: Program, key: Key) -> str:
     """What of its own each rank asks in a test, in words; empty where all have the same, or where that is not seen."""
     made_of = program.trace.grounds.get(key, frozenset())
-    if not made_of.isdisjoint({AGREED, UNSEEN, "framework"}):
+    if not made_of.isdisjoint({AGREED, HANDLED, "framework"}):
         return ""
     if not _OF_NUMBERS.match(key.text) or _OF_SHAPES.search(key.text):
         return ""
@@ -33,6 +33,8 @@ def own_value(program: Program, key: Key) -> str:
     trained = {id(training.loader) for training in program.training}
     if not all(id(loader) in trained or _shares_out(loader) for loader in loaders):
         return ""
+    if UNSEEN in made_of:  # what comes from elsewhere, beside the loss, does not make it that of all
+        return "the loss of the rank" if any(forward.grad for forward in forwards) else ""
     if forwards and (loaders or any(forward.grad for forward in forwards)):
         return "the loss of the rank"
     return "the samples of the rank" if loaders else ""
@@ -69,7 +71,8 @@ def _deciding(program: Program, event: facts.Event, key: Key, answer: bool) -> t
             if encloses(test, step):
                 return step, test
     for leave in program.trace.of(facts.Leave):
-        if leave.index < event.index and any((key, not answer) in case.facts for case in leave.path):
+        left = (key, not answer)
+        if leave.index < event.index and (left in leave.asked or any(left in case.facts for case in leave.path)):
             behind = within(leave, event)
             if behind is None or behind.line <= leave.site.line:
                 continue

@@ -57,7 +57,8 @@ def execute(m: Machine, node: ast.stmt) -> None:
             if any(len(case.facts) > _MOST_FACTS for case in m.path) and _same_for_all(yes + no):
                 yes, no = _ranks_of(yes), _ranks_of(no)
             then = narrowed(m, node.test, True, lambda: m.block(node.body))
-            m.fork([(yes, then), (no, narrowed(m, node.test, False, lambda: m.block(node.orelse)))])
+            otherwise = narrowed(m, node.test, False, lambda: m.block(node.orelse))
+            m.fork([(yes, _behind(m, yes, then)), (no, _behind(m, no, otherwise))])
         case ast.For() | ast.AsyncFor():
             _for(m, node)
         case ast.While():
@@ -99,6 +100,20 @@ def execute(m: Machine, node: ast.stmt) -> None:
             _try(m, cast("ast.Try", node))  # its fields are the same
         case _:
             pass
+
+
+def _behind(m: Machine, answers: Path, run: Callable[[], None]) -> Callable[[], None]:
+    """``run`` with these answers to a test remembered, as far as it is known what they were asked of."""
+    known = frozenset(pair for case in answers for pair in case.facts if pair[0] in m.trace.grounds)
+
+    def arm() -> None:
+        before, m.asked = m.asked, m.asked | known
+        try:
+            run()
+        finally:
+            m.asked = before
+
+    return arm if known else run
 
 
 def _decides(m: Machine, node: ast.If, path: Path) -> None:
@@ -220,20 +235,34 @@ def _while(m: Machine, node: ast.While) -> None:
         m.block(node.orelse)
         return
     endless = not no
+    calls = any(isinstance(part, ast.Call) for part in ast.walk(node.test))
 
     def body(turn: facts.Loop) -> None:
-        yes, _ = test(m, node.test)
+        yes, no = test(m, node.test)
         path = conjoin(m.path, yes)
+        if calls:
+            _may_end(m, node, turn, no)
         if not path:
             path = m.path
         if any(key.counts for case in yes for key, _ in case.facts):
             path = m.path
         m.path = path
         m.block(node.body)
+        if not calls and m.path:  # what the round has made of the names that are asked about
+            _may_end(m, node, turn, test(m, node.test)[1])
 
     m.loop(node, body, endless=endless)
     if node.orelse and m.path:
         m.block(node.orelse)
+
+
+def _may_end(m: Machine, node: ast.While, turn: facts.Loop, no: Path) -> None:
+    """Record that a loop ends by its own test, where it is known what that asks."""
+    known = any(key in m.trace.grounds for case in no for key, _ in case.facts)
+    before, m.path = m.path, conjoin(m.path, no)
+    if known and m.path:
+        _behind(m, no, lambda: m.record(facts.Leave, node, statement="while", loop=turn))()
+    m.path = before
 
 
 def _asks_what_it_is(node: ast.While) -> bool:
