@@ -13,6 +13,7 @@ from ddplint.engine.importing import module_member
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import _is_classmethod, bind, is_property, method
 from ddplint.engine.names import hints_rank
+from ddplint.engine.overriding import is_of_names
 from ddplint.engine.values import (
     Atom,
     Bound,
@@ -125,6 +126,9 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
             if value.constant() is None and (left := library.left_by_forward(m, thing, name)) is not None:
                 return left
             return value
+    if thing.kind == "dict" and (entry := thing.attrs.get(element_name(name))) is not None:
+        # of those whose entries are attributes too
+        return entry.within(m.path)
     if name == "no_sync" and thing.kind == "ddp" and node is not None and not _is_called(node):
         return one(m.new("nosyncer", node, wrapper=thing))
     if (special := library.attribute(m, thing, name)) is not None:
@@ -143,9 +147,9 @@ def _object_attribute(m: Machine, thing: Obj, name: str, node: ast.AST | None) -
             return union(results)
         if name == "__class__":
             return one(thing.cls)
-        if name == "__dict__":
-            return one(thing)
-    if library.has_method(thing, name):
+    if name == "__dict__" and thing.kind in ("instance", "namespace", "module"):
+        return one(thing)
+    if library.has_method(thing, name) or (name == "update" and is_of_names(node)):
         return one(Bound(thing, name, None))
     if isinstance(thing.cls, Lib) and thing.cls.name == "torch.nn.ModuleDict":
         # its entries are attributes too

@@ -15,6 +15,7 @@ from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.names import hints_rank
 from ddplint.engine.ordering import mark_order, order_kept, ordered_by, shares
+from ddplint.engine.overriding import is_setting, override, set_unseen
 from ddplint.engine.values import (
     FOLDING_ERRORS,
     Atom,
@@ -86,6 +87,8 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
     literal = index.constant()
     if literal is not ... and isinstance(literal, str | int):
         m.write(thing.attrs, element_name(literal), value)
+        if isinstance(owner := thing.notes.get("owner"), Obj) and isinstance(literal, str):
+            m.write(owner.attrs, literal, value)
         return
     for key in index.taint:
         if isinstance(key, facts.KeyOf) and all(key in atom.taint for atom in index.atoms()):
@@ -95,6 +98,7 @@ def set_element(m: Machine, thing: Obj, index: Value, value: Value) -> None:
         # one of several known entries
         if isinstance(atom, Const) and (entry := thing.attrs.get(element_name(atom.value))) is not None:
             m.write(thing.attrs, element_name(atom.value), union([entry, value]))
+    set_unseen(m, thing, index, value)
     old = thing.attrs.get("*")
     m.write(thing.attrs, "*", union([old, value]) if old is not None else value)
     thing.notes["loose"] = True
@@ -153,6 +157,10 @@ def merge_dict(m: Machine, made: Obj, content: Value) -> None:
             if atom.kind == "namespace":
                 made.notes["namespace"] = atom
         else:
+            if is_setting(one(atom)):
+                override(m, made)
+                if (owner := made.notes.get("owner")) is not None:
+                    override(m, owner)
             old = made.attrs.get("*")
             m.write(made.attrs, "*", union([old, one(atom)]) if old is not None else one(atom))
             made.notes["loose"] = True

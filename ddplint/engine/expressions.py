@@ -32,6 +32,7 @@ from ddplint.engine.values import (
     Value,
     blend,
     const,
+    element_name,
     one,
     spelled,
     under,
@@ -166,7 +167,7 @@ def _set_attribute(m: Machine, base: Value, name: str, value: Value, node: ast.A
             new = value
             if len(things) > 1 and old is not None:
                 new = union([under(value, tuple(cases)), old])
-            m.write(atom.attrs, name, new)
+            m.write(atom.attrs, element_name(name) if atom.kind == "dict" else name, new)
             library.attribute_was_set(m, atom, name, value, node)
         elif isinstance(atom, Sym):
             if f"{atom.text}.{name}" not in m.sym_attrs:

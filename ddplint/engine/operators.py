@@ -15,6 +15,7 @@ from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, 
 from ddplint.engine.gradients import by_ranks, distorted
 from ddplint.engine.machine import Machine
 from ddplint.engine.ordering import drawn, mark_order, order_kept
+from ddplint.engine.overriding import is_setting, override
 from ddplint.engine.values import (
     FOLDING_ERRORS,
     Atom,
@@ -123,6 +124,8 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
                         joined.attrs[element_name(len(joined.attrs))] = value
                 joined.notes["loose"] = bool(joined.notes.get("loose") or source.notes.get("loose"))
             else:
+                if left.kind == "dict" and is_setting(one(source)):
+                    override(m, joined)
                 joined.attrs["*"] = one(source)
                 joined.notes["loose"] = True
         return one(joined)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from ddplint.engine.library.making import attribute_was_set, has_method
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import DATA_LOADER, DDP, DISTRIBUTED_SAMPLER, MODULE
+from ddplint.engine.overriding import override_names, set_unseen
 from ddplint.engine.values import (
     FALSE,
     FOLDING_ERRORS,
@@ -295,12 +297,25 @@ def _getattr(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Va
 
 @handles("builtins.setattr")
 def _setattr(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    literal = args.positional[1].constant() if len(args.positional) > 2 else ...
-    for atom in args.positional[0].atoms() if args.positional else ():
+    if len(args.positional) < 3:
+        return NONE
+    thing, attribute, value = args.positional[:3]
+    literal = attribute.constant()
+    for atom in thing.atoms():
         if isinstance(atom, Obj) and isinstance(literal, str):
-            m.write(atom.attrs, literal, args.positional[2])
+            m.write(atom.attrs, literal, value)
             if node is not None:
-                attribute_was_set(m, atom, literal, args.positional[2], node)
+                attribute_was_set(m, atom, literal, value, node)
+        elif isinstance(atom, Obj | Class):
+            set_unseen(m, atom, attribute, value)
+    return NONE
+
+
+@handles("builtins.exec")
+def _exec(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    if first_argument(args).constant() is ...:
+        home = m.frame.home
+        override_names(m, home.names, os.path.basename(home.path))
     return NONE
 
 

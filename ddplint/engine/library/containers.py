@@ -13,6 +13,7 @@ from ddplint.engine.library.registry import first_argument, handles, is_loader, 
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
 from ddplint.engine.ordering import add_marks, drawn_outside, mark_order
+from ddplint.engine.overriding import override
 from ddplint.engine.values import (
     NONE,
     Alternative,
@@ -263,8 +264,10 @@ def collected(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> V
     return one(made)
 
 
-@handles("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "easydict.EasyDict",
-          "ml_collections.ConfigDict")  # fmt: skip
+@handles("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "attrdict.AttrDict",
+          "box.Box", "easydict.EasyDict", "fvcore.common.config.CfgNode", "ml_collections.ConfigDict", "munch.Munch",
+          "ml_collections.config_dict.ConfigDict", "omegaconf.DictConfig", "omegaconf.OmegaConf.create",
+          "yacs.config.CfgNode")  # fmt: skip
 def _dict(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     from ddplint.engine.elements import item as item_of
     from ddplint.engine.elements import merge_dict, set_element
@@ -332,7 +335,10 @@ def dict_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST |
         for key, value in args.keywords.items():
             m.write(me.attrs, f"[{key!r}]", value)
         return NONE
-    if name == "copy":
+    if name.startswith(("merge", "load", "override")):
+        override(m, me)
+        return one(me)
+    if name in ("copy", "clone"):
         return _copy(m, name, Arguments([one(me)]), node)
     names = [key for key in me.attrs if key.startswith("[")]
     loose = me.notes.get("loose") or "*" in me.attrs

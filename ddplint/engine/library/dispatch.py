@@ -53,6 +53,7 @@ from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
 from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
 from ddplint.engine.ordering import order_kept
+from ddplint.engine.overriding import is_of_names, update_names
 from ddplint.engine.values import (
     NONE,
     SENT_HOME,
@@ -238,6 +239,10 @@ def _super_method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AS
 
 def _object_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value:
     kind = me.kind
+    if name == "update" and kind != "dict" and is_of_names(node):
+        for content in args.positional:
+            update_names(m, me, content)
+        return NONE
     if kind in ("module", "ddp", "dp"):
         found = module_method(m, me, name, args, node)
         if found is not None:

@@ -56,7 +56,7 @@ def _vars(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     atom = first_argument(args).only
     if isinstance(atom, Obj):
         if atom.kind == "namespace":
-            made = m.new("dict", node, namespace=atom, loose=True)
+            made = m.new("dict", node, namespace=atom, owner=atom, loose=True)
             for key, value in atom.attrs.items():
                 made.attrs[f"[{key!r}]"] = value
             return one(made)
