@@ -1,0 +1,48 @@
+"""The volume of a pebble from its sides."""
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+from settings import settings as defaults
+
+
+def pebbles(count=32):
+    source = torch.Generator().manual_seed(5)
+    sides = torch.rand(count, 3, generator=source)
+    return TensorDataset(sides, sides.prod(dim=1, keepdim=True))
+
+
+def merged(path):
+    defaults.merge_from_file(path)
+    defaults.freeze()
+    return defaults
+
+
+def main(settings):
+    dist.init_process_group("gloo")
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    data = pebbles()
+    sampler = None
+    if settings.TRAIN.DISTRIBUTED:
+        model = DistributedDataParallel(model)
+        sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=4, sampler=sampler, shuffle=sampler is None)
+    for epoch in range(2):
+        if sampler is not None:
+            sampler.set_epoch(epoch)
+        for sides, volume in loader:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(sides), volume).backward()
+            optimizer.step()
+    if dist.get_rank() == 0:
+        plain = model.module if isinstance(model, DistributedDataParallel) else model
+        torch.save(plain.state_dict(), "pebbles.pt")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(merged("settings.yaml"))
