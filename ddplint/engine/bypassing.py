@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, conjoin, forgotten, meets
 from ddplint.engine.syncing import reduced_by_hand, updates
-from ddplint.engine.values import Obj
+from ddplint.engine.values import Obj, Site
 
 
 @dataclass(eq=False)
@@ -21,6 +21,11 @@ class Bypassed:
     step: facts.Step
     path: Path
 
+    @property
+    def holder(self) -> Site | None:
+        """The call of an object that holds the network, where the backward is run outside of that call."""
+        return next((site for site in self.call.held if site not in self.backward.chain), None)
+
 
 def bypassed(trace: facts.Trace, wrappers_in: Callable[[facts.Backward], list[tuple[Obj, Path]]]) -> Iterator[Bypassed]:
     """Each backward of a loss from a wrapped network's own call, where no forward of the wrapper prepared for it."""
@@ -31,7 +36,7 @@ def bypassed(trace: facts.Trace, wrappers_in: Callable[[facts.Backward], list[tu
             key=lambda call: call.index,
         )
         for wrap in wraps if calls else ():
-            inner = set(wrap.inner.atoms())
+            inner = {*wrap.inner.atoms(), wrap.wrapper.notes.get("inside")}
             past = [call for call in calls if call.grad and not call.hidden and call.module in inner]
             for call in past:
                 path = conjoin(conjoin(backward.path, call.path), wrap.path)
@@ -39,12 +44,24 @@ def bypassed(trace: facts.Trace, wrappers_in: Callable[[facts.Backward], list[tu
                     continue
                 if forgotten(path) and _is_called(trace, wrap.wrapper):
                     continue  # the call may be of the cases without the wrapper
+                if call.module not in wrap.inner.atoms() and _is_given_away(trace, wrap.wrapper, backward):
+                    continue  # code out of sight may call the wrapper
                 if _prepared(trace, wrappers_in, wrap.wrapper, backward) or reduced_by_hand(trace, wrap.wrapper):
                     continue
-                step = _step(trace, wrappers_in, wrap.wrapper, backward, alone=len(wraps) == 1)
+                alone = not any(other is not wrap and meets(other.path, path) for other in wraps)
+                step = _step(trace, wrappers_in, wrap.wrapper, backward, alone)
                 if step is not None:
                     yield Bypassed(wrap, call, backward, step, path)
                     break
+
+
+def _is_given_away(trace: facts.Trace, wrapper: Obj, backward: facts.Backward) -> bool:
+    """Whether code out of sight is given a wrapper where the backward is repeated."""
+    return any(
+        event.thing is wrapper and event.loops[: len(backward.loops)] == backward.loops
+        for event in trace.events[: backward.index]
+        if isinstance(event, facts.Escape)
+    )
 
 
 def _is_called(trace: facts.Trace, wrapper: Obj) -> bool:

@@ -129,7 +129,7 @@ def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Val
         case Func():
             return call_function(m, atom, args, node)
         case Bound(me, name, None):
-            made = library.of_part(m, me, name, node)
+            made = library.of_part(m, me, name, node, bool(args.all()))
             given = library.method(m, me, name, args, node)
             return given if made is None else library.made_of(m, given, made)
         case Bound(me, name, func) if func is not None:
@@ -151,6 +151,10 @@ def _apply(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -> Val
                 if (caller := method(atom, "__call__")) is not None:
                     return m.apply(caller, args, node)
             return library.call_object(m, atom, args, node)
+        case Sym():
+            made = library.of_unseen(m, atom, "", node)
+            given = opaque_call(m, atom, args, node)
+            return given if made is None else library.made_of(m, given, made)
         case _:
             return opaque_call(m, atom, args, node)
 

@@ -83,6 +83,8 @@ class Forward(Event):
     """Whether a context manager that cannot be seen through stands around it."""
     method: str = ""
     """Of a network that a wrapper holds: the method of it that is called in place of its ``forward``."""
+    held: tuple[Site, ...] = ()
+    """The calls from outside of objects that hold the module, up to the one that calls it; outermost first."""
 
 
 @dataclass(eq=False)
@@ -115,6 +117,14 @@ class StateDict(Event):
     module: Obj
     stripped: bool = False
     how: str = "state_dict"
+
+
+@dataclass(frozen=True)
+class Inside:
+    """In what a value is made of: with this text, it is the network that a wrapper holds, of a class out of sight."""
+
+    wrapper: Obj
+    text: str
 
 
 @dataclass(frozen=True)

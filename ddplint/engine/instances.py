@@ -72,8 +72,9 @@ def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -
 
 
 def _worth_following(value: Value) -> bool:
-    """Whether it matters what a constructor does with this argument: a wrapper, or what was drawn at random."""
-    return any(isinstance(atom, Obj) and atom.kind == "ddp" for atom in value.atoms()) or bool(drawn(value.taint))
+    """Whether it matters what a constructor does with this argument: a network, or what was drawn at random."""
+    held = any(isinstance(atom, Obj) and atom.kind in ("ddp", "module") for atom in value.atoms())
+    return held or bool(drawn(value.taint))
 
 
 def _fields(cls: Class) -> list[tuple[str, Class]] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.bypassing import Bypassed
-from ddplint.engine.placing import function_of, places_to_report
+from ddplint.engine.placing import function_of, place_to_report, settled_chain
 from ddplint.engine.questions import Program
 from ddplint.engine.values import Site
 from ddplint.findings import Finding
@@ -30,8 +30,17 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             for forward in program.trace.of(facts.Forward)
             if (forward.module.kind == "ddp" or not forward.grad) and any(forward.site == call.site for call in wrong)
         ]
-        for site, event in places_to_report(wrong, right):
-            found = next(one for call, one in wrong.items() if call is event)
+        holders = {found.holder for found in wrong.values()}
+        good = [
+            settled_chain(_route(forward, next((site for site in forward.held if site in holders), None)))
+            for forward in right
+        ]
+        told = set()
+        for found in wrong.values():
+            site = place_to_report(_route(found.call, found.holder), good)
+            if site in told:
+                continue
+            told.add(site)
             called = site.node.func if isinstance(site.node, ast.Call) else None
             details = (
                 spelled(called, "the model inside"),
@@ -48,6 +57,12 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             yield finding(SYMBOL, site, details, others)
 
 
+def _route(call: facts.Forward, holder: Site | None) -> tuple[Site, ...]:
+    """The calls that lead to what is reported, and that itself: the call, or that of an object that holds the model."""
+    route = (*call.chain, call.site)
+    return route[: route.index(holder) + 1] if holder in route else route
+
+
 def _cure(found: Bypassed, site: Site) -> str:
     """What to call in place of the model inside."""
     called = site.node.func if isinstance(site.node, ast.Call) else None
@@ -58,6 +73,9 @@ def _cure(found: Bypassed, site: Site) -> str:
         target = target_of(found.wrap.site)
         if target is not None and function_of(found.wrap.site) == function_of(site):
             name = written(target[0], "") or None
+    if found.holder is not None:
+        held = f"'{name}'" if name else "the wrapper"
+        return f"Let it hold {held} in place of the model inside"
     wrapper = f"'{name}(...)'" if name else "the wrapper"
     method = found.call.method
     if method in ("", "forward", "__call__"):

@@ -196,7 +196,7 @@ def _plain_twin(twin: facts.LoadInto, load: facts.LoadInto, source: facts.Load) 
     if twin.chain[-1:] != load.chain[-1:] and not beside_wrap:
         return False
     unseen = twin.module.notes.get("unseen")
-    if unseen is not None and unseen not in load.module.attrs["module"].atoms():
+    if unseen is not None and not (isinstance(wrap, facts.Wrap) and unseen in wrap.inner.atoms()):
         return False
     return any(isinstance(e, facts.Load) and may_be_one_file(e.file, source.file) for e in twin.made_of)
 

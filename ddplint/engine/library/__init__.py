@@ -24,6 +24,7 @@ from ddplint.engine.library.networks import (
     left_by_forward,
     made_of,
     of_part,
+    of_unseen,
     of_wrapped,
     scales_and_steps,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "method",
     "named",
     "of_part",
+    "of_unseen",
     "of_wrapped",
     "option",
     "puts_together",

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
+from ddplint.engine.library.registry import IN_SIGHT
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import DATA_LOADER, DATA_PARALLEL, DDP, DISTRIBUTED_SAMPLER, FSDP, MODULE
 from ddplint.engine.ordering import speaks_of_draws
-from ddplint.engine.values import NONE, Alternative, Atom, Bound, Class, Const, Lib, Obj, Sym, Value, blend, const, one
+from ddplint.engine.values import (
+    NONE,
+    Alternative,
+    Atom,
+    Bound,
+    Class,
+    Const,
+    Lib,
+    Obj,
+    Site,
+    Sym,
+    Value,
+    blend,
+    const,
+    one,
+)
 
 
 def kind_of(cls: Class) -> str:
@@ -35,7 +52,17 @@ def kind_of(cls: Class) -> str:
             or name.rsplit(".", 1)[-1] in ("Module", "PreTrainedModel", "LightningModule", "ModelMixin")
         ):
             kind = "module"
-    return kind
+    return "module" if kind == "instance" and cls.lookup("forward") is not None and has_unseen_base(cls) else kind
+
+
+_OF_NETWORKS = frozenset({"timm", "torchaudio", "torchvision", "transformers"})
+"""Libraries whose classes that have a ``forward`` are networks."""
+
+
+def has_unseen_base(cls: Class) -> bool:
+    """Whether a base of a class is out of sight, and may be a network."""
+    roots = {base.name.split(".")[0] for base in cls.mro() if isinstance(base, Lib)}
+    return cls.opaque_base or any(root in _OF_NETWORKS or root not in IN_SIGHT for root in roots)
 
 
 _WORTH_IN_CLASS = (b"DDP", b"DistributedDataParallel", b"optim", b"DataLoader", b"torch.save", b"seed(")
@@ -48,7 +75,7 @@ def worth_making(made: Obj, cls: Class) -> bool:
     """Whether running the constructor of a network, a dataset or an optimizer can show anything."""
     if made.kind == "optimizer":
         return False
-    if made.kind != "module" and not _is_dataset(cls):
+    if (made.kind != "module" or has_unseen_base(cls)) and not _is_dataset(cls):
         return True
     known = getattr(cls.node, "known_worth", None)
     if known is None:
@@ -79,9 +106,11 @@ def _speaks(cls: Class) -> bool:
 
 
 def born(m: Machine, made: Obj) -> None:
-    """Note under which device context a module is made."""
+    """Note of a module that it may be on its device from the start: by a context, or by a base out of sight."""
     if made.kind == "module" and (
-        any(entry.kind == "device" for entry in m.around) or m.sym_attrs.get("default device") is not None
+        any(entry.kind == "device" for entry in m.around)
+        or m.sym_attrs.get("default device") is not None
+        or (isinstance(made.cls, Class) and has_unseen_base(made.cls))
     ):
         made.notes["placed"] = True
 
@@ -118,7 +147,7 @@ def wrap(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> None:
     inner = args.get(0, "module", "model")
     if inner is None:
         inner = one(Sym("module"))
-    made.attrs["module"] = inner
+    made.attrs["module"] = Value(tuple((case, _inside(made, atom)) for case, atom in inner.alternatives))
     site = made.site if made.site is not None else (m.site(node) if node is not None else None)
     if site is None:
         return
@@ -131,10 +160,19 @@ def wrap(m: Machine, made: Obj, args: Arguments, node: ast.AST | None) -> None:
     for atom in inner.atoms():
         if isinstance(atom, Obj):
             atom.notes["wrapped"] = event
+            if atom.kind == "instance" and isinstance(atom.cls, Class) and has_unseen_base(atom.cls):
+                atom.kind, atom.notes["placed"] = "module", True  # else it could not be wrapped
     if (buffers := args.get(None, "broadcast_buffers")) is not None:
         made.notes["broadcast_buffers"] = buffers
     if (group := args.get(None, "process_group")) is not None:
         made.notes["process_group"] = group
+
+
+def _inside(wrapper: Obj, atom: Atom) -> Atom:
+    """What a wrapper holds, marked where it is out of sight."""
+    if not isinstance(atom, Sym):
+        return atom
+    return replace(atom, made_of=atom.made_of | {facts.Inside(wrapper, atom.text)})
 
 
 def holds(outer: Atom, inner: Atom, depth: int = 3) -> bool:
@@ -144,6 +182,18 @@ def holds(outer: Atom, inner: Atom, depth: int = 3) -> bool:
     if not isinstance(outer, Obj) or depth == 0:
         return False
     return any(holds(atom, inner, depth - 1) for value in outer.attrs.values() for atom in value.atoms())
+
+
+def calls_of_holders(m: Machine, thing: Obj) -> tuple[Site, ...]:
+    """The calls from outside of objects that hold a network or wrapper, up to what is run now; outermost first."""
+    found = []
+    if thing.kind == "ddp" or "wrapped" in thing.notes:
+        for frame, caller in zip(reversed(m.frames), reversed(m.frames[:-1]), strict=False):
+            if frame.me is None or frame.me is thing or not holds(frame.me, thing):
+                break
+            if caller.me is not frame.me and frame.chain:
+                found.append(frame.chain[-1])
+    return tuple(reversed(found))
 
 
 def attribute_was_set(m: Machine, thing: Obj, name: str, value: Value, node: ast.AST) -> None:
@@ -224,6 +274,11 @@ _METHODS["set"] = frozenset(["add", "update", "discard", "remove"])
 
 
 _METHODS["queue"] = frozenset(["put", "put_nowait", "get", "get_nowait"])
+
+
+def is_of_every_module(name: str) -> bool:
+    """Whether every network has a method of that name that gives no output of it."""
+    return name in _METHODS["module"] and name not in ("forward", "__call__")
 
 
 def has_method(thing: Obj, name: str) -> bool:

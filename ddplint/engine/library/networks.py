@@ -16,7 +16,7 @@ from ddplint.engine.library.containers import collected, dict_method, entry_valu
 from ddplint.engine.library.environment import LOCAL
 from ddplint.engine.library.files import record_write
 from ddplint.engine.library.lookups import DTYPES
-from ddplint.engine.library.making import born, wrap
+from ddplint.engine.library.making import born, calls_of_holders, has_unseen_base, is_of_every_module, wrap
 from ddplint.engine.library.outputs import look_at_outputs, parts_of
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
@@ -162,7 +162,8 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
     grad = m.grad
     event = None
     if node is not None:
-        event = m.record(facts.Forward, node, module=thing, grad=grad, quiet=quiet(m), hidden=hidden(m))
+        through = calls_of_holders(m, thing)
+        event = m.record(facts.Forward, node, module=thing, grad=grad, quiet=quiet(m), hidden=hidden(m), held=through)
         if thing.kind == "ddp":
             look_for_buffers(m, thing)
     taint: frozenset[Any] = frozenset({event}) if event is not None and grad else frozenset()
@@ -194,18 +195,38 @@ def of_wrapped(m: Machine, thing: Atom, name: str, node: ast.AST | None) -> fact
         return None
     if name.startswith("__") or not any(atom is thing for atom in wrapped.inner.atoms()):
         return None
+    assert isinstance(thing, Obj)
+    through = calls_of_holders(m, thing)
     event: facts.Forward = m.record(
-        facts.Forward, node, module=thing, grad=m.grad, quiet=quiet(m), hidden=hidden(m), method=name
+        facts.Forward, node, module=thing, grad=m.grad, quiet=quiet(m), hidden=hidden(m), method=name, held=through
     )
     return event
 
 
-def of_part(m: Machine, thing: Atom, name: str, node: ast.AST | None) -> facts.Forward | None:
-    """A part with parameters of a network that a wrapper holds is called, from outside of it: None otherwise."""
+def of_part(m: Machine, thing: Atom, name: str, node: ast.AST | None, given: bool) -> facts.Forward | None:
+    """A part with parameters, or a method out of sight, of a network that a wrapper holds is called from outside of it.
+
+    None otherwise. ``given``: it is called with arguments.
+    """
+    if isinstance(thing, Sym):
+        return of_unseen(m, thing, name, node) if given and not is_of_every_module(name) else None
     cls = thing.cls if isinstance(thing, Obj) else None
-    if not isinstance(cls, Class) or name not in parts_of(m, cls):
+    seen = isinstance(cls, Class) and not has_unseen_base(cls)
+    if not (isinstance(cls, Class) and name in parts_of(m, cls)) and (seen or not given or is_of_every_module(name)):
         return None
     return of_wrapped(m, thing, name, node)
+
+
+def of_unseen(m: Machine, network: Sym, name: str, node: ast.AST | None) -> facts.Forward | None:
+    """A network of a class out of sight, which a wrapper holds, or a part or method of it is called: None otherwise."""
+    inside = next((part for part in network.made_of if isinstance(part, facts.Inside)), None)
+    if node is None or inside is None or not f"{network.text}.".startswith(f"{inside.text}."):
+        return None
+    thing = inside.wrapper.notes.setdefault("inside", m.new("module", inside.wrapper.site))
+    event: facts.Forward = m.record(
+        facts.Forward, node, module=thing, grad=m.grad, quiet=quiet(m), hidden=hidden(m), method=name
+    )
+    return event
 
 
 def made_of(m: Machine, value: Value, event: facts.Forward) -> Value:
@@ -275,7 +296,7 @@ def _deep_taint(value: Value, depth: int = 2) -> frozenset[Any]:
 
 
 def _worth_running(thing: Obj) -> bool:
-    """Whether a module's own ``forward`` can matter: it holds a wrapper, or speaks to other processes."""
+    """Whether a module's own ``forward`` can matter: it holds a wrapper or what one wraps, or speaks to others."""
     known = thing.notes.get("worth running")
     if known is None:
         assert isinstance(thing.cls, Class)
@@ -295,10 +316,11 @@ def _speaks_to_others(cls: Class) -> bool:
 
 
 def _holds_wrapper(thing: Obj, depth: int) -> bool:
+    """Whether a wrapper, or a network that a wrapper holds, is among its attributes or theirs."""
     for value in list(thing.attrs.values()):
         for atom in value.atoms():
             if isinstance(atom, Obj):
-                if atom.kind == "ddp":
+                if atom.kind == "ddp" or (atom.kind == "module" and "wrapped" in atom.notes):
                     return True
                 if (
                     depth
@@ -394,7 +416,8 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
         pair.attrs["[0]"] = one(Sym("name", opaque=False))
         pair.attrs["[1]"] = union([one(me), *me.attrs.values()])
         return loose_list(m, node, [one(pair)])
-    return one(Sym(f"{me.key}.{name}()", opaque=name != "zero_grad", made_of=frozenset({me})))
+    taint = frozenset(part for value in args.all() for part in value.taint)
+    return one(Sym(f"{me.key}.{name}()", opaque=name != "zero_grad", made_of=taint | {me}))
 
 
 _NAMED = frozenset({"named_parameters", "named_buffers", "named_modules"})

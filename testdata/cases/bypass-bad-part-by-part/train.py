@@ -33,8 +33,8 @@ def main():
         sampler.set_epoch(epoch)
         for number, (x, y) in enumerate(loader):
             optimizer.zero_grad()
-            threads = model.module.warp(x)
-            cloth = model.module.weft(threads)  # [ddp-bypassed-wrapper]
+            threads = model.module.warp(x)  # [ddp-bypassed-wrapper]
+            cloth = model.module.weft(threads)
             nn.functional.mse_loss(cloth, y).backward()
             optimizer.step()
     dist.destroy_process_group()
