@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import meets
@@ -73,6 +73,42 @@ def in_function(site: Site, name: str) -> bool:
     """Whether the innermost function around a site is called ``name``."""
     around = _function_at(site)
     return around is not None and around.name == name
+
+
+def other_calls(route: tuple[Site, ...], known: Iterable[tuple[Site, ...]]) -> list[Site]:
+    """The calls, by its name, of the function in which a route ends that are on none of the ``known`` routes to there.
+
+    They are looked for in the files that the routes go through. A program does not seem to come there.
+    """
+    around = _function_at(route[-1])
+    if around is None:
+        return []
+    ways = [way for way in known if way[-1] == route[-1]]
+    taken = {way[-2] for way in ways if len(way) > 1}
+    modules = {site.module.path: site.module for way in ways for site in way}
+    calls = [Site(modules[path], node) for path in sorted(modules) for node in _calls_of(around, modules[path].tree)]
+    inside = range(around.lineno, (around.end_lineno or around.lineno) + 1)
+    return [
+        site for site in calls if site not in taken and not (site.module is route[-1].module and site.line in inside)
+    ]
+
+
+def _calls_of(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module) -> Iterator[ast.Call]:
+    """The calls in a file that look as if they were of this function: of a method, on anything but a module."""
+    modules = {name.split(".")[0] for name in _imported(tree)}
+    first = function.args.args[0].arg if function.args.args else ""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=function.name)) if name in modules:
+                continue
+            case ast.Call(func=ast.Attribute(attr=function.name)) if first in ("self", "cls"):
+                yield node
+            case ast.Call(func=ast.Name(id=function.name)) if first not in ("self", "cls"):
+                yield node
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    return (part.asname or part.name for node in ast.walk(tree) if isinstance(node, ast.Import) for part in node.names)
 
 
 def _base_name(decorator: ast.expr) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Case, conjoin, meets
-from ddplint.engine.placing import function_of, place_to_report, settled_chain
+from ddplint.engine.placing import function_of, other_calls, place_to_report, settled_chain
 from ddplint.engine.questions import Program
 from ddplint.engine.values import UNSEEN, Site
 from ddplint.engine.waiting import may_wait_between
@@ -32,9 +32,12 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 wrong.append((program, load, save))
             else:
                 right[load.site].append(settled_chain((*load.chain, load.site)))
+    routes = {load: settled_chain((*load.chain, load.site)) for _, load, _ in wrong}
+    bad = set(routes.values())  # a load in a loop may be right in its first round
     for program, load, save in wrong:
-        route = settled_chain((*load.chain, load.site))
-        site = place_to_report(route, right[load.site])
+        good = [route for route in right[load.site] if route not in bad]
+        unseen = other_calls(routes[load], [*bad, *good])
+        site = place_to_report(routes[load], [*good, *((call, load.site) for call in unseen)])
         yield _finding(site, program, load, save)
 
 
