@@ -11,7 +11,7 @@ from ddplint.engine import facts
 from ddplint.engine.conditions import Path, conjoin, meets
 from ddplint.engine.ordering import deciding, ordered_by
 from ddplint.engine.placing import function_of
-from ddplint.engine.questions import Program
+from ddplint.engine.questions import Program, is_option
 from ddplint.engine.values import AGREED, CONTAINERS, Class, Obj, Site, Value
 from ddplint.project import Project
 
@@ -46,6 +46,8 @@ class Cause(Enum):
     BY_RANK = "seeded by rank"
     IN_PARENT = "seeded in the process that starts the ranks alone"
     OWN = "seeded from the machine's own randomness"
+    CLOCK = "seeded from the clock"
+    LOTS = "seeded with a number that each rank draws for itself"
     UNSEEDED = "not seeded"
 
 
@@ -85,11 +87,11 @@ def cause(program: Program, draw: facts.Draw, path: Path) -> tuple[Cause, facts.
     if given is None or given.constant() is None:
         return _of_global(program, draw, path)
     generator = given.only
-    if differs(given, path) and not isinstance(generator, Obj):
-        return Cause.BY_RANK, None
+    if not isinstance(generator, Obj) and (why := of_its_own(program, given, path)):
+        return why, None
     if not isinstance(generator, Obj) or generator.kind != "rng":
         return None
-    return _last(draw, [s for s in program.trace.of(facts.Seed) if s.generator is generator], path)
+    return _last(program, draw, [s for s in program.trace.of(facts.Seed) if s.generator is generator], path)
 
 
 def differs(value: Value, path: Path) -> bool:
@@ -97,6 +99,36 @@ def differs(value: Value, path: Path) -> bool:
     here = value.within(path)
     own = [atom.per_rank for atom in here.atoms()]
     return here.per_rank and (all(own) or (not any(own) and AGREED not in here.taint))
+
+
+def of_its_own(program: Program, value: Value, path: Path) -> Cause | None:
+    """Why ranks hold different values on ``path``; None where they may hold the same.
+
+    Where whoever starts the program may give the value instead, it is judged as if that was not done.
+    """
+    if differs(value, path):
+        return Cause.BY_RANK
+    found: Cause | None = None
+    for atom in value.within(path).atoms():
+        if is_option(atom):
+            continue
+        why = _read_or_drawn(program, atom.taint, path)
+        if why is None:
+            return None
+        found = found or why
+    return found
+
+
+def _read_or_drawn(program: Program, made_of: frozenset[object], path: Path) -> Cause | None:
+    """Whether a value is made of what each rank reads, or draws, for itself."""
+    if AGREED in made_of:
+        return None
+    if any(isinstance(part, facts.Reading) and (part.worker or not program.spawns) for part in made_of):
+        return Cause.CLOCK
+    draws = [part.draw for part in made_of if isinstance(part, facts.Noise)]
+    if any((draw.worker or not program.spawns) and cause(program, draw, path) for draw in draws):
+        return Cause.LOTS
+    return None
 
 
 def _agreed_on(program: Program, draw: facts.Draw) -> bool:
@@ -108,7 +140,7 @@ def _of_global(program: Program, draw: facts.Draw, path: Path) -> tuple[Cause, f
     sources = ("", draw.source, "torch") if draw.by_worker else ("", draw.source)
     seeds = [s for s in program.trace.of(facts.Seed) if s.generator is None and s.source in sources]
     left = [seed for seed in seeds if _stays_in_parent(program, seed, draw)]
-    found = _last(draw, [seed for seed in seeds if seed not in left], path)
+    found = _last(program, draw, [seed for seed in seeds if seed not in left], path)
     if found is not None or any(_may_come_first(s, draw) and meets(s.path, path) for s in seeds if s not in left):
         return found
     if not program.trace.complete or _seeds_on_import(program.project, program.trace.entry):
@@ -144,17 +176,19 @@ def _root(event: facts.Event) -> Site:
     return (*event.chain, event.site)[0]
 
 
-def _last(draw: facts.Draw, seeds: list[facts.Seed], path: Path) -> tuple[Cause, facts.Seed | None] | None:
+def _last(
+    program: Program, draw: facts.Draw, seeds: list[facts.Seed], path: Path
+) -> tuple[Cause, facts.Seed | None] | None:
     """What the last seeding before a draw does to it; None where ranks may be seeded alike, or none is seen."""
     found: tuple[Cause, facts.Seed | None] | None = None
     for seed in reversed(seeds):
         both = conjoin(seed.path, path)
-        if seed.index > draw.index or not both:
+        if seed.index >= draw.index or not both:
             continue
         if seed.seed is None:
             found = found or (Cause.OWN, seed)
-        elif differs(seed.seed, both):
-            found = found or (Cause.BY_RANK, seed)
+        elif why := of_its_own(program, seed.seed, both):
+            found = found or (why, seed)
         else:
             return None
         if all(any(case.implies(other) for other in seed.path) for case in path):

@@ -14,7 +14,7 @@ from ddplint.engine.conditions import Case, conjoin
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.names import hints_rank
-from ddplint.engine.ordering import mark_order, order_kept, ordered_by, shares
+from ddplint.engine.ordering import mark_order, order_kept, ordered_by, shares, with_lots
 from ddplint.engine.overriding import is_setting, override, set_unseen
 from ddplint.engine.values import (
     FOLDING_ERRORS,
@@ -226,6 +226,7 @@ def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice
 
 def item(m: Machine, base: Value, index: Value) -> Value:
     """``base[index]``."""
+    index = with_lots(m.trace, index)
     literal = index.constant()
 
     def of(atom: Atom) -> Value:

@@ -17,7 +17,7 @@ from ddplint.engine.iteration import iterate, shared_out
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.operators import LONGEST_TEXT, binary, compare, unary
-from ddplint.engine.ordering import mark_order
+from ddplint.engine.ordering import mark_order, pick
 from ddplint.engine.values import (
     NONE,
     Atom,
@@ -263,6 +263,7 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
             else:
                 value = m.evaluate(node.elt)
                 mark_order(made, taken_from(m, node.elt))
+                pick(m.trace, made, m.path)
                 before = made.attrs.get("*")
                 m.write(made.attrs, "*", union([before, value]) if before is not None else value)
             return

@@ -303,6 +303,21 @@ class ShareOf:
 
 
 @dataclass(frozen=True)
+class Noise:
+    """In what a value is made of: random numbers. What they are compared to makes a draw of samples of them."""
+
+    draw: Draw
+
+
+@dataclass(frozen=True)
+class Reading:
+    """In what a value is made of: what a process reads for itself, as the time is. ``worker``: of a spawned one."""
+
+    what: str
+    worker: bool
+
+
+@dataclass(frozen=True)
 class SizeOf:
     """In what a value is made of: how large the batches of a loader are, which every rank has alike."""
 

@@ -8,7 +8,7 @@ from ddplint.engine.arguments import Arguments
 from ddplint.engine.machine import Frame, Machine
 from ddplint.engine.members import bind
 from ddplint.engine.names import hints_rank
-from ddplint.engine.ordering import drawn
+from ddplint.engine.ordering import drawn, ordered_by
 from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value, one
 
 
@@ -74,7 +74,7 @@ def instantiate(m: Machine, cls: Class, args: Arguments, node: ast.AST | None) -
 def _worth_following(value: Value) -> bool:
     """Whether it matters what a constructor does with this argument: a network, or what was drawn at random."""
     held = any(isinstance(atom, Obj) and atom.kind in ("ddp", "module") for atom in value.atoms())
-    return held or bool(drawn(value.taint))
+    return held or bool(drawn(value.taint) or ordered_by(value))
 
 
 def _fields(cls: Class) -> list[tuple[str, Class]] | None:

@@ -117,6 +117,8 @@ class Machine:
         """What the tests around may have answered, of those whose grounds are known."""
         self.sym_attrs: dict[str, Value] = {}
         self.given_options: set[str] = set()
+        self.noises: dict[tuple[Site, tuple[Site, ...], bool], facts.Draw] = {}
+        """The draws of random numbers by where they are made, which are told where something hangs on them."""
         """The texts of the command line's options that have a default."""
         self._journals: list[dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]]] = []
         self._modules: dict[str, ModuleRef] = {}
@@ -171,13 +173,13 @@ class Machine:
             for name in names:
                 journal.pop((id(names), name), None)
 
-    def record(self, kind: type[facts.Event], node: ast.AST | Site, **details: Any) -> Any:
-        """Write an event down, with the place and the circumstances of this moment."""
+    def event(self, kind: type[facts.Event], node: ast.AST | Site, **details: Any) -> Any:
+        """An event with the place and the circumstances of this moment, which is not written down."""
         site = node if isinstance(node, Site) else self.site(node)
         path = self.path
         if kind is facts.Save and any(entry.kind == "one rank writes" for entry in self.around):
             path = conjoin(path, ONE_RANK)
-        event = kind(
+        return kind(
             len(self.trace.events),
             site,
             self.frame.chain,
@@ -188,6 +190,10 @@ class Machine:
             self.asked,
             **details,
         )
+
+    def record(self, kind: type[facts.Event], node: ast.AST | Site, **details: Any) -> Any:
+        """Write an event down."""
+        event = self.event(kind, node, **details)
         if any(entry.kind == "join" for entry in self.around):
             self.trace.uneven.add(event.index)
         self.work.deeds += kind is not facts.Leave

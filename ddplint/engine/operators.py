@@ -14,7 +14,7 @@ from ddplint.engine import facts, library
 from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, disjoin, fact
 from ddplint.engine.gradients import by_ranks, distorted
 from ddplint.engine.machine import Machine
-from ddplint.engine.ordering import drawn, mark_order, order_kept
+from ddplint.engine.ordering import drawn, drawn_lots, mark_order, order_kept, with_lots
 from ddplint.engine.overriding import is_setting, override
 from ddplint.engine.values import (
     FOLDING_ERRORS,
@@ -191,7 +191,7 @@ def unary(m: Machine, node: ast.UnaryOp) -> Value:
     literal = value.constant()
     if isinstance(node.op, ast.USub) and isinstance(literal, int | float):
         return const(-literal)
-    return one(blend(type(node.op).__name__, [value]))
+    return one(blend(type(node.op).__name__, [with_lots(m.trace, value)]))
 
 
 def compare(m: Machine, node: ast.Compare) -> Value:
@@ -282,7 +282,7 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
     if len(text) > 300:
         text = symbol.text
     key = Key(text, symbol.ranked, counts)
-    m.note_grounds(key, symbol.made_of)
+    m.note_grounds(key, drawn_lots(symbol.made_of) if Const in (type(left), type(right)) else symbol.made_of)
     if isinstance(left, Obj) and left.kind == "instance" and isinstance(op, ast.Lt | ast.Gt | ast.Eq):
         key = Key(text, False, False)
     return fact(key, True), fact(key, False)

@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.values import CONTAINERS, Class, Func, Lib, Obj, Sym, Value
+from ddplint.engine.conditions import Path
+from ddplint.engine.values import CONTAINERS, Class, Const, Func, Lib, Obj, Sym, Value, one
 
 _DEEPEST = 4
 _MOST_ELEMENTS = 64
@@ -23,7 +24,7 @@ def ordered_by(value: Value, depth: int = _DEEPEST) -> frozenset[Any]:
         if isinstance(atom, Sym):
             found |= drawn(atom.made_of)
         elif isinstance(atom, Obj):
-            found |= drawn(atom.notes.get("marks", ()))
+            found |= drawn(atom.notes.get("marks", ())) | _picked(atom)
             if depth and atom.kind in CONTAINERS and not atom.notes.get("loose"):
                 for element in islice(atom.attrs.values(), _MOST_ELEMENTS):
                     found |= ordered_by(element, depth - 1)
@@ -37,6 +38,38 @@ def ordered_by(value: Value, depth: int = _DEEPEST) -> frozenset[Any]:
 def drawn(made_of: Iterable[Any]) -> frozenset[Any]:
     """The draws, and the ranks' shares of draws, among what a value is made of."""
     return frozenset(part for part in made_of if isinstance(part, facts.Draw | facts.ShareOf))
+
+
+def drawn_lots(made_of: frozenset[Any]) -> frozenset[Any]:
+    """What a test is made of that compares random numbers to a bound: they draw lots."""
+    return frozenset(part.draw if isinstance(part, facts.Noise) else part for part in made_of)
+
+
+def with_lots(trace: facts.Trace, value: Value) -> Value:
+    """The answers of a comparison by which lots are drawn, as one value that is made of the draws; else the same."""
+    keys = {key for case, _ in value.alternatives for key, _ in case.facts if drawn(trace.grounds.get(key, ()))}
+    answers = (isinstance(atom, Const) and isinstance(atom.value, bool) for atom in value.atoms())
+    if not keys or not all(answers):
+        return value
+    text = " ".join(sorted(key.text for key in keys))
+    lots = frozenset[Any]().union(*(drawn(trace.grounds[key]) for key in keys))
+    return one(Sym(f"lots {text}"[:200], any(key.per_rank for key in keys), opaque=False, made_of=lots))
+
+
+def pick(trace: facts.Trace, made: Obj, path: Path) -> None:
+    """Something is put into a collection on ``path``: remember by which lots, drawn since the collection is there."""
+    before = {pair for case in made.path for pair in case.facts}
+    here = frozenset.intersection(*(case.facts for case in path)) - before if path else frozenset()
+    for key, answer in here:
+        if draws := drawn(trace.grounds.get(key, ())):
+            answers = made.notes.setdefault("picks", {}).setdefault(key, (draws, set()))[1]
+            answers.add(answer)
+
+
+def _picked(made: Obj) -> frozenset[Any]:
+    """The draws by which some things come into a collection that others do not."""
+    picks = made.notes.get("picks", {}).values()
+    return frozenset[Any]().union(*(draws for draws, answers in picks if len(answers) == 1))
 
 
 def shares(made_of: Iterable[Any]) -> frozenset[facts.ShareOf]:
@@ -73,7 +106,7 @@ def add_marks(made: Obj, marks: Iterable[Any]) -> None:
 
 _DRAWS = (
     b"shuffle(", b"permutation(", b"randperm(", b"random.sample(", b".choice(", b"random_split(", b"train_test_split(",
-    b".sample(",
+    b".sample(", b"random.random(", b"random.rand(", b"random.uniform(", b"torch.rand(", b".randint(",
 )  # fmt: skip
 """What the text of a class holds that draws something at random."""
 

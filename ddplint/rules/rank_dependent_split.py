@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, conjoin
-from ddplint.engine.drawing import Cause, cause, differs, draws_behind
+from ddplint.engine.drawing import Cause, cause, draws_behind, of_its_own
 from ddplint.engine.placing import in_function, place_to_report, settled_chain
 from ddplint.engine.questions import Program, Training
 from ddplint.engine.sharing import samplers
@@ -54,7 +54,7 @@ def _uses(program: Program) -> Iterator[_Use]:
             dealt = sampler if isinstance(sampler, Obj) and sampler.kind == "sampler" else None
             if dealt is not None and dealt.site is not None and _shuffles(dealt, path):
                 seed = dealt.attrs.get("seed")
-                why = Cause.BY_RANK if seed is not None and differs(seed, path) else None
+                why = of_its_own(program, seed, path) if seed is not None else None
                 route = settled_chain((*dealt.notes["chain"], dealt.site))
                 yield _Use(route, training, dealt, dealt, why)
             for draw in _draws(training.loader, sampler, dealt is not None):
@@ -114,6 +114,10 @@ def _of_draw(draw: facts.Draw, use: _Use, site: Site) -> tuple[str, str, list[Ot
             why = "that is seeded in the process alone that starts the ranks"
         case Cause.OWN:
             why = "that is seeded from the machine's own randomness"
+        case Cause.CLOCK:
+            why = "that each rank seeds from the clock"
+        case Cause.LOTS:
+            why = "that each rank seeds with a random number of its own"
         case _:
             why = "that is seeded by rank"
     if use.seed is not None:

@@ -12,7 +12,7 @@ from ddplint.engine.iteration import begin_pass, draw, iterate, shared_out
 from ddplint.engine.library.registry import first_argument, handles, is_loader, iterable
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
-from ddplint.engine.ordering import add_marks, drawn_outside, mark_order
+from ddplint.engine.ordering import add_marks, drawn_outside, mark_order, pick
 from ddplint.engine.overriding import override
 from ddplint.engine.values import (
     NONE,
@@ -388,6 +388,7 @@ def list_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST |
             value = draw(m, value)
         elif isinstance(node, ast.Call) and node.args:
             mark_order(me, taken_from(m, node.args[-1]))
+        pick(m.trace, me, m.path)
         around = m.loops[len(me.notes.get("loops", ())) :]
         add_marks(me, (draw for loop in around for draw in loop.order if drawn_outside(draw, around)))
         in_loop = any(loop.repeats for loop in around)

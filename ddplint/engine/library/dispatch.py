@@ -33,7 +33,7 @@ from ddplint.engine.library.networks import (
     script_method,
 )
 from ddplint.engine.library.options import parser_method
-from ddplint.engine.library.randomness import may_seed, rng_method, seeded_out_of_sight
+from ddplint.engine.library.randomness import may_seed, places, rng_method, seeded_out_of_sight
 from ddplint.engine.library.registry import (
     CALLS,
     DATA_ROOTS,
@@ -52,7 +52,7 @@ from ddplint.engine.library.threads import own_thread_method, queue_method, thre
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
 from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
-from ddplint.engine.ordering import order_kept
+from ddplint.engine.ordering import drawn_lots, order_kept
 from ddplint.engine.overriding import is_of_names, update_names
 from ddplint.engine.values import (
     NONE,
@@ -120,6 +120,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         for atom in value.atoms():
             if isinstance(atom, Func | Bound) and last in ("run", "apply", "map", "submit"):
                 call_back(m, atom, node)
+    if last == "where" and len(args.positional) == 1 and not args.keywords:
+        return places(m, name, args, node)
     given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
     ranked = any(v.per_rank for v in given) or last in DIFFERS
     result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
@@ -415,7 +417,7 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     elif name in _COMPARES:
         made_of = compared(made_of)
     elif name in _CUTS_GRAPH:
-        made_of = without_graph(made_of)
+        made_of = without_graph(drawn_lots(made_of) if name == "argsort" else made_of)
     if name not in _AS_IT_IS:
         made_of = frozenset(part for part in made_of if not isinstance(part, facts.PartOf))
     if name == "update":

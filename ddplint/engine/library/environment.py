@@ -6,6 +6,7 @@ import ast
 import re
 from typing import Any
 
+from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.conditions import ALWAYS, NEVER, NODES, PER_NODE, WORLD, Key, Path, fact
 from ddplint.engine.library.registry import first_argument, handles
@@ -108,4 +109,5 @@ def _getenv(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Val
     "datetime.datetime.today",
 )
 def _clock(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    return one(Sym(f"{name}()", opaque=False, made_of=frozenset({CLOCK})))
+    reading = facts.Reading(name, m.workers > 0)
+    return one(Sym(f"{name}()", opaque=False, made_of=frozenset({CLOCK, reading})))

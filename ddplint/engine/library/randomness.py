@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
-from ddplint.engine.library.registry import IN_SIGHT, first_argument, handles, mark_in_place
+from ddplint.engine.gradients import without_graph
+from ddplint.engine.library.registry import IN_SIGHT, first_argument, handles, mark_in_place, place_of
 from ddplint.engine.machine import Machine
+from ddplint.engine.ordering import drawn_lots, order_kept, with_lots
 from ddplint.engine.values import NONE, Atom, Lib, Obj, Sym, Value, blend, one
 
 _SEEDS = re.compile(r"seed|reprod|rng_state")
@@ -105,6 +108,7 @@ def _source(generator: Obj) -> str:
 
 _IN_PLACE = frozenset({"shuffle"})
 _DRAWS = frozenset({"permutation", "permuted", "sample"})
+_NUMBERS = frozenset({"random", "rand", "random_sample", "uniform", "integers", "randint", "randrange"})
 
 
 def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
@@ -118,10 +122,25 @@ def rng_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | 
     if name in _IN_PLACE:
         return _shuffled(m, name, one(me), args, node)
     result = blend(f"{me.key}.{name}", args.all(), opaque=False)
+    if name in _NUMBERS:
+        numbers = replace(result, ranked=me.per_rank or result.ranked)
+        return one(_noisy(m, numbers, name, one(me), args, node))
     made_of = result.made_of
     if name in _DRAWS or (name == "choice" and _without_return(args)):
         made_of |= drawn(m, name, one(me), first_argument(args), _source(me), node)
     return one(Sym(result.text, me.per_rank or result.ranked, False, False, made_of))
+
+
+@handles(
+    "numpy.argsort", "numpy.argwhere", "numpy.flatnonzero", "numpy.logical_not", "numpy.nonzero", "torch.argsort",
+    "torch.nonzero",
+)  # fmt: skip
+def places(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    """The places of what is true, or in an order: by the lots drawn for them, or as random numbers say."""
+    given = with_lots(m.trace, first_argument(args))
+    result = blend(name, [given, *args.all()[1:]], opaque=False)
+    kept = order_kept(without_graph(result.made_of), [given])
+    return one(replace(result, counter=False, made_of=drawn_lots(kept) if name.endswith("argsort") else kept))
 
 
 def _without_return(args: Arguments) -> bool:
@@ -176,6 +195,29 @@ def _random_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) 
     return one(made)
 
 
+@handles(
+    "random.random", "random.uniform", "random.randint", "random.randrange", "random.getrandbits",
+    "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample", "numpy.random.uniform",
+    "numpy.random.randint", "torch.rand", "torch.randint",
+)  # fmt: skip
+def _numbers(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    result = blend(f"{name}@{place_of(node)}", args.positional, opaque=False)
+    return one(_noisy(m, result, name, args.get(None, "generator"), args, node))
+
+
+def _noisy(m: Machine, numbers: Sym, how: str, generator: Value | None, args: Arguments, node: ast.AST | None) -> Sym:
+    """Random numbers, made of a draw that is not written down: that it decides on samples is seen where it does."""
+    if node is None:
+        return numbers
+    key = (m.site(node), m.frame.chain, m.workers > 0)
+    if (draw := m.noises.get(key)) is None:
+        source = _source_of(how, generator)
+        what = first_argument(args)
+        draw = m.event(facts.Draw, node, how=how, generator=generator, what=what, source=source)
+        m.noises[key] = draw
+    return replace(numbers, made_of=numbers.made_of | {facts.Noise(draw)})
+
+
 @handles("torch.randperm", "numpy.random.permutation", "random.sample", "numpy.random.choice")
 def _permutation(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     source, last = name.split(".", maxsplit=1)[0], name.rpartition(".")[2]
@@ -184,4 +226,5 @@ def _permutation(m: Machine, name: str, args: Arguments, node: ast.AST | None) -
     if last != "choice" or _without_return(args):
         how = last if source == "torch" else name
         draws = drawn(m, how, args.get(None, "generator"), first_argument(args), source, node)
-    return one(Sym(result.text, result.ranked, False, False, result.made_of | draws))
+    made = Sym(result.text, result.ranked, False, False, result.made_of | draws)
+    return one(made if draws else _noisy(m, made, name, None, args, node))
