@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -11,17 +12,24 @@ from ddplint.engine.values import CLOCK, HANDLED, Obj, Ranked, Sym, Value
 
 NONLINEAR = frozenset(
     ["log", "log2", "log1p", "exp", "sqrt", "rsqrt", "pow", "square", "reciprocal", "sigmoid", "tanh", "softmax",
-     "log_softmax", "logsumexp", "logsigmoid", "softplus", "relu"]
+     "log_softmax", "logsumexp", "logsigmoid", "softplus", "relu", "normalize", "cross_entropy",
+     "binary_cross_entropy_with_logits", "mse_loss"]
 )  # fmt: skip
 """Functions and methods whose gradient depends on the value they are given."""
+REDUCES = frozenset({"all_reduce", "reduce"})
+"""Collectives that put the sum of the ranks, or the like, in the place of the value that they are given."""
+_SIZE = re.compile(r"(?:\.|^option )world_size(?: of #\d+)?$")
+"""What a value out of sight is called that is the number of ranks."""
 
 
 def by_ranks(trace: facts.Trace, divisors: Iterable[Value]) -> bool:
-    """Whether something is divided by the number of ranks: what torch says it is, or what the group is made with."""
+    """Whether something is divided by the number of ranks: by what torch, the making of the group or its name says."""
     atoms = {atom for value in divisors for atom in value.atoms()}
     if any(isinstance(atom, Ranked) and atom.role == "world size" for atom in atoms):
         return True
     unknown = {atom.text for atom in atoms if isinstance(atom, Sym)}
+    if any(_SIZE.search(text) for text in unknown):
+        return True
     sizes = (join.size for join in trace.of(facts.Join) if join.size is not None) if unknown else ()
     return any(isinstance(atom, Sym) and atom.text in unknown for size in sizes for atom in size.atoms())
 

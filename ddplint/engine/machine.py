@@ -117,9 +117,11 @@ class Machine:
         """What the tests around may have answered, of those whose grounds are known."""
         self.sym_attrs: dict[str, Value] = {}
         self.given_options: set[str] = set()
+        """The texts of the command line's options that have a default."""
         self.noises: dict[tuple[Site, tuple[Site, ...], bool], facts.Draw] = {}
         """The draws of random numbers by where they are made, which are told where something hangs on them."""
-        """The texts of the command line's options that have a default."""
+        self.forwards: dict[int, facts.Forward] = {}
+        """By the ids of wrapped networks, whose ``forward`` is being run: the call of the wrapper."""
         self._journals: list[dict[tuple[int, str], tuple[dict[str, Value], str, Value | None]]] = []
         self._modules: dict[str, ModuleRef] = {}
         self.wraps = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import conjoin
+from ddplint.engine.gradients import REDUCES
 from ddplint.engine.placing import place_to_report, settled_chain
 from ddplint.engine.questions import Program
 from ddplint.engine.values import Obj, Site
@@ -56,18 +57,21 @@ def _uses(program: Program) -> Iterator[_Use]:
 def _cutting(backward: facts.Backward) -> list[facts.Collective]:
     """The collectives that cut a gradient off, or leave it of another size than the loss."""
     found = {part.by for part in backward.made_of if isinstance(part, facts.Distorted)}
-    found |= {part for part in backward.made_of if isinstance(part, facts.Collective) and part.name != "all_reduce"}
+    found |= {part for part in backward.made_of if isinstance(part, facts.Collective) and part.name not in REDUCES}
     return sorted(found, key=lambda event: event.index)
 
 
 def _finding(site: Site, use: _Use) -> Finding:
     event = use.collective
     name = event.name if site == event.site else f"{event.name} at {place(event.site, site)}"
-    if event.name == "all_reduce":
+    if event.name in REDUCES:
         harm = (
             "what it gives is then divided by the number of ranks or used nonlinearly, and the gradient is not its own"
         )
-        cure = "Reduce a detached copy for the log, and call backward() on the local loss"
+        cure = (
+            "Reduce a detached copy for the log, and call backward() on the local loss, or use torch.distributed.nn's "
+            "all_reduce"
+        )
     else:
         harm = "no gradient comes back through what it gathers, the local part included"
         cure = "Put the local tensor back in its place of the gathered list, or use torch.distributed.nn's all_gather"

@@ -440,7 +440,9 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
     more = frozenset(part for value in args.all() for part in value.taint)
     taint = made_of | (without_graph(more) if name in _CUTS_GRAPH | _COMPARES else more)
     cut = distorted(taint)
-    if cut and (name in NONLINEAR or (name in ("div", "div_", "true_divide") and by_ranks(m.trace, args.positional))):
+    if cut and (
+        name.rstrip("_") in NONLINEAR or (name in ("div", "div_", "true_divide") and by_ranks(m.trace, args.positional))
+    ):
         taint |= cut
         if name == "div_" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             mark_in_place(m, node.func.value, one(me), cut)

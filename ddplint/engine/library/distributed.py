@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
+from ddplint.engine.gradients import REDUCES
 from ddplint.engine.library.environment import CUDA, DEVICES, LOCAL, RANKS, SIZE
 from ddplint.engine.library.registry import IN_SIGHT, handles, mark_in_place, names_a_place
 from ddplint.engine.machine import Machine
@@ -81,9 +82,9 @@ _GATHERS = frozenset({"all_gather", "all_gather_into_tensor", "_all_gather_base"
 
 def _without_gradient(m: Machine, event: facts.Collective, args: Arguments, node: ast.AST) -> None:
     """What comes out of a collective is made of it, where what went in has a gradient that this call cuts off."""
-    if event.name not in _GATHERS | {"all_reduce"} or not m.grad or not isinstance(node, ast.Call):
+    if event.name not in _GATHERS | REDUCES or not m.grad or not isinstance(node, ast.Call):
         return
-    local = args.get(0, "tensor") if event.name == "all_reduce" else args.get(1, "tensor", "input_tensor")
+    local = args.get(0, "tensor") if event.name in REDUCES else args.get(1, "tensor", "input_tensor")
     if local is not None and any(isinstance(p, facts.Forward) and p.grad for p in local.taint) and args.positional:
         given = node.args[0]
         now = m.evaluate(given) if names_a_place(given) else args.positional[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
-from ddplint.engine.calls import call_back
+from ddplint.engine.calls import call_back, call_function
 from ddplint.engine.conditions import Case, Path, conjoin
 from ddplint.engine.library.buffers import look_for_buffers
 from ddplint.engine.library.containers import collected, dict_method, entry_value, list_method, loose_list
@@ -171,7 +171,7 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
         taint |= frozenset(p for p in value.taint if grad or not isinstance(p, facts.Forward))
     for value in args.all():
         taint |= _deep_taint(value)
-    gathered = frozenset(part for part in taint if isinstance(part, facts.Collective | facts.Distorted))
+    gathered = _of_collectives(taint)
     if thing.kind == "module" and isinstance(thing.cls, Class) and (gathered or _worth_running(thing)):
         runner = project_method(thing, "forward")
         if runner is not None:
@@ -185,7 +185,48 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
     for network in wrapped.atoms() if wrapped is not None else (thing,):
         if isinstance(network, Obj):
             network.notes["left behind"] = taint
+    if thing.kind == "ddp" and event is not None and grad:
+        inside = _gathered_inside(m, event, args)
+        if inside is not None:
+            return _with_more(m, inside, f"output {number}", taint)
     return one(Sym(f"output {number}", False, False, False, taint))
+
+
+def _gathered_inside(m: Machine, event: facts.Forward, args: Arguments) -> Value | None:
+    """What the ``forward`` of a wrapped network gives, where that is made of what it gathers from other processes."""
+    network = event.module.attrs["module"].only if "module" in event.module.attrs else None
+    if not isinstance(network, Obj) or network.kind != "module" or not isinstance(network.cls, Class):
+        return None
+    runner = project_method(network, "forward") if _speaks_to_others(network.cls) else None
+    bound = runner.only if runner is not None else None
+    if not isinstance(bound, Bound) or bound.func is None or id(network) in m.forwards:
+        return None
+    before, m.forwards[id(network)] = m.path, event
+    try:
+        result = call_function(m, bound.func, args.before(one(network)), event.site.node, network)
+    finally:
+        del m.forwards[id(network)]
+        m.path = before
+    return result if _of_collectives(result.taint | _deep_taint(result)) else None
+
+
+def _of_collectives(made_of: frozenset[Any]) -> frozenset[Any]:
+    return frozenset(part for part in made_of if isinstance(part, facts.Collective | facts.Distorted))
+
+
+def _with_more(m: Machine, value: Value, text: str, more: frozenset[Any]) -> Value:
+    """Values under another name, or a flat container of them, with what came out of collectives in each, and more."""
+
+    def of(atom: Atom) -> Atom:
+        if isinstance(atom, Obj) and atom.kind in ("tuple", "list", "dict") and not atom.notes.get("loose"):
+            made = m.new(atom.kind, atom.site)
+            for name, inner in atom.attrs.items():
+                gathered = _of_collectives(inner.taint | _deep_taint(inner))
+                made.attrs[name] = one(Sym(f"{text}{name}", False, False, False, more | gathered))
+            return made
+        return Sym(text, False, False, False, more | _of_collectives(atom.taint | _deep_taint(one(atom))))
+
+    return Value(tuple((case, of(atom)) for case, atom in value.alternatives))
 
 
 def of_wrapped(m: Machine, thing: Atom, name: str, node: ast.AST | None) -> facts.Forward | None:
@@ -206,8 +247,11 @@ def of_wrapped(m: Machine, thing: Atom, name: str, node: ast.AST | None) -> fact
 def of_part(m: Machine, thing: Atom, name: str, node: ast.AST | None, given: bool) -> facts.Forward | None:
     """A part with parameters, or a method out of sight, of a network that a wrapper holds is called from outside of it.
 
-    None otherwise. ``given``: it is called with arguments.
+    None otherwise. ``given``: it is called with arguments. From inside, in a call of the wrapper that is being run, it
+    is that call.
     """
+    if (running := m.forwards.get(id(thing))) is not None:
+        return running
     if isinstance(thing, Sym):
         return of_unseen(m, thing, name, node) if given and not is_of_every_module(name) else None
     cls = thing.cls if isinstance(thing, Obj) else None
@@ -305,7 +349,7 @@ def _worth_running(thing: Obj) -> bool:
     return bool(known)
 
 
-_COLLECTIVE = re.compile(rb"all_gather|all_reduce")
+_COLLECTIVE = re.compile(rb"all_gather|all_reduce|gather_features|dist_gather|gather_tensor")
 
 
 def _speaks_to_others(cls: Class) -> bool:
