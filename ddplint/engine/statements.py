@@ -87,9 +87,7 @@ def execute(m: Machine, node: ast.stmt) -> None:
             m.leave(node, "continue")
         case ast.Assert():
             yes, _ = test(m, node.test)
-            path = conjoin(m.path, _asserted(yes))
-            if path:
-                m.path = path
+            m.path = conjoin(m.path, _asserted(yes))
         case ast.Match():
             _match(m, node)
         case ast.Delete():

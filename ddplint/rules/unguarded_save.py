@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import EVERY_RANK, meets
+from ddplint.engine.conditions import EVERY_RANK, forgotten, meets
 from ddplint.engine.placing import first_of_arms, places_to_report
 from ddplint.engine.questions import Program
 from ddplint.engine.values import UNSEEN, Obj, Site
@@ -83,7 +83,8 @@ def _finding(site: Site, writes: list[_Write]) -> Finding:
 
 def _first_goes_ahead(program: Program, save: facts.Save) -> bool:
     """Whether the other ranks wait until one has been here, and then find the file."""
-    if not all(any(not there and _ASKS_FOR_FILES.search(key.text) for key, there in case.facts) for case in save.path):
+    asks = [any(not there and _ASKS_FOR_FILES.search(key.text) for key, there in case.facts) for case in save.path]
+    if not all(asked or forgotten((case,)) for asked, case in zip(asks, save.path, strict=True)):
         return False
     barriers = [e for e in program.trace.of(facts.Collective) if e.name == "barrier" and _parts_ranks(e)]
     return any(
