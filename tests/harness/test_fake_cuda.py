@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import run
+from conftest import line_of, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,84 +203,60 @@ SEEN: dict[str, tuple[object, object]] = {
     "compiled keys": (["_orig_mod.weight"],) * 2,
 }
 
-SPAWNED = (
-    INSTALL
-    + OBSERVE
-    + '''
-import torch.distributed as dist
-import torch.multiprocessing as mp
-from torch.utils.data import DataLoader, Dataset
-
-class Asks(Dataset):
-    """Tells a loader's worker what a program is told, and makes tensors as a program may."""
-
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, number):
-        return torch.cuda.is_available(), torch.ones(1, device="cuda").cpu()
-
-def be_rank(rank, world):
-    loader = DataLoader(Asks(), 2, num_workers=1, pin_memory=True)
-    see("loader", lambda: [told.tolist() for told, _ in loader])
-    see("world", lambda: world)
-    with open(f"seen-{rank}.json", "w") as file:
-        json.dump(seen, file)
-
-if __name__ == "__main__":
-    world = torch.cuda.device_count()
-    mp.spawn(be_rank, (world,), nprocs=world)
-'''
-)
-
-
-WATCHED = """\
-import sys
+SPAWNS = """\
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 
-def be_rank(rank, world, late):
+class Rows(Dataset):
+    \"\"\"Looks, in a loader's worker, for what a program is told, and makes tensors as a program may.\"\"\"
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, number):
+        assert torch.cuda.is_available()
+        return torch.full((2,), float(number), device="cuda").cpu()
+
+
+def be_rank(rank, world):
+    assert world == torch.cuda.device_count()
     dist.init_process_group("cpu:gloo,cuda:nccl", init_method="tcp://localhost:29766", rank=rank, world_size=world)
     torch.cuda.set_device(rank)
-    data = TensorDataset(torch.arange(16.0).view(8, 2))
-    loader = DataLoader(data, 2, sampler=DistributedSampler(data, shuffle=False), pin_memory=True)
-    model = nn.Linear(2, 2)
-    if not late:
-        model.cuda()
-    model = DDP(model)
+    sampler = DistributedSampler(Rows(), shuffle=False)
+    loader = DataLoader(Rows(), 2, sampler=sampler, num_workers=1, pin_memory=True)
+    model = DDP(nn.Linear(2, 2).cuda())
     model.cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for (rows,) in loader:
+    for rows in loader:
         optimizer.zero_grad()
         model(rows.cuda(non_blocking=True)).square().mean().backward()
         optimizer.step()
+    torch.save(model.module.state_dict(), "model.pt")
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
+    open("parent.txt", "w").close()
     world = torch.cuda.device_count()
-    mp.spawn(be_rank, (world, sys.argv[1] == "late"), nprocs=world)
+    print("GPUs:", world, flush=True)
+    mp.spawn(be_rank, (world,), nprocs=world)
 """
-
-
-def launch(folder: Path, script: str, *launcher: str, **variables: str) -> list[dict[str, Any]]:
-    """What the two ranks of ``script`` saw."""
-    (folder / "script.py").write_text(script, encoding="utf-8")
-    command = [sys.executable, "-W", "error::UserWarning", *launcher, "script.py"]
-    process = run(command, folder, OMP_NUM_THREADS="1", **variables)
-    assert process.returncode == 0, process.stderr
-    return [json.loads((folder / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
 
 
 @pytest.fixture(scope="module")
 def seen_by_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What the two ranks of ``RANKS`` saw."""
+    folder = tmp_path_factory.mktemp("ranks")
+    (folder / "script.py").write_text(RANKS, encoding="utf-8")
     torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
-    return launch(tmp_path_factory.mktemp("ranks"), RANKS, *torchrun)
+    process = run([sys.executable, "-W", "error::UserWarning", *torchrun, "script.py"], folder, OMP_NUM_THREADS="1")
+    assert process.returncode == 0, process.stderr
+    return [json.loads((folder / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
 
 
 @pytest.mark.parametrize("name", SEEN)
@@ -294,17 +270,17 @@ def test_device_ids_of_a_module_that_was_not_moved_are_refused(seen_by_ranks: li
         assert f"got device_ids [{rank}]" in seen["unmoved"]
 
 
-def test_spawned_ranks_and_their_loaders_find_a_gpu_for_each_rank_asked_for(tmp_path: Path) -> None:
-    seen = launch(tmp_path, SPAWNED, DDPLINT_RUN_NPROC="2")
-    assert seen == [{"loader": [[True, True], [True, True]], "world": 2}] * 2
-
-
-@pytest.mark.parametrize(("when", "status"), [("late", 1), ("early", 0)])
-def test_a_watched_script_is_judged_as_on_gpus(tmp_path: Path, when: str, status: int) -> None:
-    (tmp_path / "train.py").write_text(WATCHED, encoding="utf-8")
-    process = run([sys.executable, "-m", "ddplint.harness", "watch", "--fake-cuda", "--", "train.py", when], tmp_path)
-    wrap = 1 + WATCHED.splitlines().index("    model = DDP(model)")
-    assert (f"train.py:{wrap}: ddp-wrap-before-move: found" in process.stdout) == (when == "late"), process.stdout
-    assert process.stdout.count(": found") == status
-    assert "It ran on fake CUDA" in process.stdout
-    assert process.returncode == status, process.stderr
+def test_a_script_that_spawns_its_ranks_is_started_plainly_and_finds_a_gpu_for_each(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SPAWNS, encoding="utf-8")
+    command = [sys.executable, "-m", "ddplint.harness", "watch", "--fake-cuda", "--json=-", "--", "train.py"]
+    process = run(command, tmp_path, PYTHONWARNINGS="error::UserWarning")
+    content = json.loads(process.stdout)
+    assert (process.returncode, content["ended"]["error"], content["launch"]) == (1, None, "plain"), process.stderr
+    assert "GPUs: 2" in process.stderr
+    states = {one["rule"]: (one["state"], one["site"]) for one in content["verdicts"]}
+    write = line_of("torch.save", SPAWNS)
+    assert states.pop("ddp-unguarded-save") == ("found", f"{tmp_path}/train.py:{write}")
+    assert states["ddp-wrap-before-move"][0] == "clean"
+    assert states["ddp-rank-local-exit"][0] == "clean"
+    assert "found" not in {state for state, _ in states.values()}
+    assert any("ran on fake CUDA" in note for note in content["notes"])

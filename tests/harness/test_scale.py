@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import warm
+from conftest import run
 
 from ddplint.harness.scale import baseline, causes, plot, script, verdict, windows
 from ddplint.harness.scale.figures import Interval, median_interval, ratio_interval, variation
@@ -23,17 +25,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from conftest import Process
+
 
 SCRIPT_PHASES = (windows.DATA, windows.FORWARD, windows.REST)
 
 
-def run_scale(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ddplint.harness", "scale", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
+def run_scale(*arguments: str, folder: Path) -> Process:
+    return run([sys.executable, "-m", "ddplint.harness", "scale", *arguments], folder)
 
 
-def simulate(*arguments: str, rounds: int = 2) -> subprocess.CompletedProcess[str]:
-    return run_scale("--device=sim", f"--rounds={rounds}", *arguments)
+def simulate(*arguments: str, folder: Path, rounds: int = 2) -> Process:
+    return warm.run(["scale", "--device=sim", f"--rounds={rounds}", *arguments], folder)
 
 
 # Figures
@@ -268,14 +271,14 @@ def test_the_picture_is_xml_with_every_row(refused: list[str]):
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Process, Path]:
     """A measurement with all that can be written about it, and the folder with the files."""
     folder = tmp_path_factory.mktemp("scale")
-    files = [f"--save={folder}/base.json", f"--json={folder}/report.json", f"--plot={folder}/plot.svg"]
-    return simulate("--sizes=1,2", "--causes", *files), folder
+    files = ["--save=base.json", "--json=report.json", "--plot=plot.svg"]
+    return simulate("--sizes=1,2", "--causes", *files, folder=folder), folder
 
 
-def test_a_sound_device_scales_and_has_no_cause(measured: tuple[subprocess.CompletedProcess[str], Path]):
+def test_a_sound_device_scales_and_has_no_cause(measured: tuple[Process, Path]):
     result, folder = measured
     assert result.returncode == 0, result.stdout + result.stderr
     assert "says nothing about this machine" in result.stdout
@@ -293,31 +296,46 @@ def test_a_sound_device_scales_and_has_no_cause(measured: tuple[subprocess.Compl
     assert ET.fromstring((folder / "plot.svg").read_text()).tag.endswith("svg")  # noqa: S314
 
 
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, warm.Job], Path]:
+    """Measurements with a fault each, all at once, which simulated time allows; the folder has what they write."""
+    folder = tmp_path_factory.mktemp("faulty")
+    command = ["scale", "--device=sim", "--rounds=1", "--sizes=1,3", "--causes"]
+    return {
+        fault: warm.Job([*command, f"--inject={fault}", f"--json={fault}.json"], folder) for fault in FAULTS
+    }, folder
+
+
+FAULTS = ("loader", "batch", "straggler")
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("fault", ["loader", "batch", "straggler"])
-def test_an_injected_fault_is_named(fault: str, tmp_path: Path):
-    result = simulate("--sizes=1,3", "--causes", f"--inject={fault}", f"--json={tmp_path}/report.json", rounds=1)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_injected_fault_is_named(fault: str, faulty: tuple[dict[str, warm.Job], Path]):
+    jobs, folder = faulty
+    result = jobs[fault].result()
     assert result.returncode == 1, result.stdout + result.stderr
     assert f"First cause: {fault}." in result.stdout
     assert ("<- look here" in result.stdout) == (fault != "batch")
-    assert json.loads((tmp_path / "report.json").read_text())["cause"] == fault
+    assert json.loads((folder / f"{fault}.json").read_text())["cause"] == fault
 
 
 @pytest.mark.long
 def test_a_slow_interconnect_is_named_and_misses_the_baseline(
-    measured: tuple[subprocess.CompletedProcess[str], Path],
+    measured: tuple[Process, Path],
 ):
     _, folder = measured
-    result = simulate("--sizes=1,2", "--causes", "--inject=interconnect", f"--baseline={folder}/base.json")
+    options = ["--sizes=1,2", "--causes", "--inject=interconnect", "--baseline=base.json"]
+    result = simulate(*options, folder=folder)
     assert result.returncode == 1, result.stdout + result.stderr
     assert "First cause: interconnect." in result.stdout
     assert "efficiency at 2 fell from" in result.stdout
     assert "samples/s at 1" not in result.stdout
 
 
-def test_the_same_again_meets_the_baseline(measured: tuple[subprocess.CompletedProcess[str], Path]):
+def test_the_same_again_meets_the_baseline(measured: tuple[Process, Path]):
     _, folder = measured
-    result = simulate("--sizes=1,2", f"--baseline={folder}/base.json")
+    result = simulate("--sizes=1,2", "--baseline=base.json", folder=folder)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "No worse than" in result.stdout
 
@@ -338,7 +356,7 @@ def busy() -> Iterator[None]:
 @pytest.mark.long
 @pytest.mark.usefixtures("busy")
 def test_a_busy_machine_gets_no_verdict(tmp_path: Path):
-    result = run_scale("--device=cpu", "--sizes=1,2", "--rounds=1", f"--save={tmp_path}/base.json")
+    result = warm.run(["scale", "--device=cpu", "--sizes=1,2", "--rounds=1", "--save=base.json"], tmp_path)
     assert result.returncode == 3, result.stdout + result.stderr
     assert "No verdict" in result.stdout
     assert "other processes kept" in result.stdout
@@ -458,7 +476,7 @@ def test_bad_input_gets_one_line(arguments: list[str], text: str, tmp_path: Path
     row = {"size": 1, **dict.fromkeys(("throughput", "efficiency", "data_share"), figure)}
     facts = {"device": "cpu", "script": [], "cores": 2, "sizes": [1], "refused": [], "torch": "2.13.0"}
     (tmp_path / "nan.json").write_text(json.dumps({"schema": "ddplint-scale-1", "rows": [row], **facts}))
-    result = run_scale(*arguments, folder=tmp_path)
+    result = warm.run(["scale", *arguments], tmp_path)
     assert result.returncode == 2
     assert text in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr

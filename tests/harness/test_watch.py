@@ -186,36 +186,12 @@ def test_fake_cuda_shows_a_move_and_is_named_in_the_report(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_a_script_that_spawns_its_ranks_is_started_plainly(tmp_path: Path) -> None:
-    (tmp_path / "spawn.py").write_text(
-        "import sys\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
-        "import torch\nfrom torch import nn\nfrom torch.nn.parallel import DistributedDataParallel\n\n\n"
-        "def work(rank, where):\n"
-        "    dist.init_process_group('gloo', init_method='file://' + where, rank=rank, world_size=2)\n"
-        "    model = DistributedDataParallel(nn.Linear(4, 1))\n"
-        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
-        "    for _ in range(2):\n"
-        "        model(torch.rand(4, 4)).sum().backward()\n"
-        "        optimizer.step()\n"
-        "    torch.save(model.module.state_dict(), 'model.pt')\n\n\n"
-        "if __name__ == '__main__':\n"
-        "    open('parent.txt', 'w').close()\n"
-        "    mp.spawn(work, (sys.argv[1],), nprocs=2)\n",
-        encoding="utf-8",
-    )
-    content = report(tmp_path, "--", "spawn.py", str(tmp_path / "meeting"), status=1)
-    assert content["launch"] == "plain"
-    assert ("spawn.py", 16, "ddp-unguarded-save") in found(content)
-    assert {one["state"] for one in content["verdicts"] if one["rule"] == "ddp-rank-local-exit"} == {"clean"}
-
-
-@pytest.mark.long
 def test_a_hang_ends_with_each_rank_s_place(tmp_path: Path) -> None:
     text = "import os, time\n\ndef wait():\n    time.sleep(900)\n\nif os.environ['RANK'] == '0':\n    wait()\nwait()\n"
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    process = watch(tmp_path, "--timeout=16", "--", "train.py")
+    process = watch(tmp_path, "--timeout=12", "--", "train.py")
     assert process.returncode == 3, process.stderr
-    assert "The script did not end in 16 seconds." in process.stdout
+    assert "The script did not end in 12 seconds." in process.stdout
     assert (
         "No rank had joined a process group by then: where that only takes longer, raise --timeout." in process.stdout
     )
@@ -234,19 +210,11 @@ def test_a_crash_shows_the_first_real_error_and_what_was_found(tmp_path: Path) -
     assert {rule for _, _, rule in found(content)} == set(SITES)
 
 
-@pytest.mark.parametrize(
-    ("text", "status", "said"),
-    [
-        ("raise SystemExit(3)\n", 2, "The script failed: rank 0 ended with exit status 3"),
-        ("import torch\ntorch.cuda.set_device(0)\n", 2, "--fake-cuda lets it run without."),
-    ],
-    ids=["status 3", "cuda"],
-)
-def test_a_script_that_shows_nothing(text: str, status: int, said: str, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    process = watch(tmp_path, "--nproc=1", "--", "train.py")
-    assert process.returncode == status, process.stderr
-    assert said in process.stdout
+def test_a_script_that_asks_for_cuda_is_told_of_fake_cuda(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\ntorch.cuda.set_device(0)\n", encoding="utf-8")
+    process = watch(tmp_path, "--spawn", "--", "train.py")
+    assert process.returncode == 2, process.stderr
+    assert "--fake-cuda lets it run without." in process.stdout
 
 
 def test_a_full_disk_costs_the_report_for_a_machine_alone(tmp_path: Path) -> None:
