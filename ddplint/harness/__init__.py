@@ -10,6 +10,7 @@ Alone in this package torch is imported, and only inside functions: each command
 ``ending``      how a launched program ended: its first real error, its stacks, trouble of torch's at exit
 ``guard``       runs in each launched process: dies with its parent, notes errors and where it stood
 ``scratch``     temporary folders, and who removes them
+``orphans``     processes that a program leaves behind
 ``keeper``      a process that does so, and ends what runs there, should the command be killed
 ``site``        the folder that every started interpreter has on its path; ``sitecustomize`` guards the process
 ``options``     values that several commands take

@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ddplint.harness import guard, keeper
+from ddplint.harness import guard, keeper, orphans
 from ddplint.harness.ending import Ended, explained, lost_a_process, ranks_at_end, stacks
 from ddplint.harness.scratch import undisturbed
 
@@ -56,6 +56,7 @@ def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) ->
     ``KeyboardInterrupt`` when interrupted, after ending the program.
     """
     started = time.monotonic()
+    others = orphans.adopt()
     process = subprocess.Popen(
         _command(program, folder),
         env=_environment(program, folder, started),
@@ -72,8 +73,8 @@ def run(program: Program, folder: Path, stdout: int | BinaryIO | None = None) ->
         way = _wait(process, program, folder, started)
     finally:
         with undisturbed():
-            _end(process, folder)
-            pump.join(_GRACE)  # longer, where something without the mark holds the pipe open
+            _end(process, folder, others)
+            pump.join(_GRACE)  # longer, where somebody else holds the pipe open
     ended = Ended(process.returncode, time.monotonic() - started)
     if way is _Way.OUT_OF_TIME:
         return replace(ended, timed_out=True, stacks=stacks(folder))
@@ -110,7 +111,9 @@ def _wait(process: subprocess.Popen[bytes], program: Program, folder: Path, star
 
 
 def _command(program: Program, folder: Path) -> list[str]:
-    script = [program.script, *program.arguments]
+    # What begins with a dash would be taken for an option.
+    script = [os.path.join(os.curdir, program.script) if program.script.startswith("-") else program.script]
+    script += program.arguments
     if program.spawns:
         return [sys.executable, *script]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={program.nproc}"]
@@ -152,8 +155,8 @@ def _pump(stream: BinaryIO, tail: bytearray) -> None:
                     chunk = chunk[os.write(sys.stderr.fileno(), chunk) :]
 
 
-def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """End ``process`` and whatever it started, whether it still runs or not."""
+def _end(process: subprocess.Popen[bytes], folder: Path, others: set[int]) -> None:
+    """End ``process`` and whatever it started, whether it still runs or not; not the ``others``, which it did not."""
     if process.poll() is None:
         _signal_group(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -162,6 +165,7 @@ def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
         _signal_group(process, signal.SIGKILL)
     process.wait()
     keeper.end_marked(guard.FOLDER, str(folder))
+    orphans.end(others)
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

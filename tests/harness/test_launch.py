@@ -117,13 +117,16 @@ if __name__ == "__main__":
     mp.start_processes(be_rank, (early,), nprocs=2, start_method="fork" if early else "spawn")
 """
 
-# Children of every kind, of which only the last would end with its parent.
+# Children of every kind, of which none would end with its parent.
 PARENT = """\
 import os, signal, subprocess, sys, time
 
 if "--stubborn" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 subprocess.Popen(["sleep", "600"])
+bare = "import os, time; os.fork() and os._exit(0); print(os.getpid(), flush=True); time.sleep(600)"
+bare = subprocess.Popen([sys.executable, "-c", bare], env={}, stdout=subprocess.PIPE, text=True)
+print("without an environment:", bare.stdout.readline(), end="")
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
 if os.fork() == 0:
     time.sleep(600)
@@ -156,6 +159,11 @@ def left_running(folder: Path) -> list[str]:
             break
         time.sleep(0.1)
     return left
+
+
+def is_running(told: str) -> bool:
+    """Whether the process is there that a line ends with."""
+    return Path("/proc", told.rsplit(maxsplit=1)[-1]).exists()
 
 
 def start(command: list[str], folder: Path, **variables: str) -> subprocess.Popen[str]:
@@ -233,7 +241,7 @@ def test_the_error_of_a_process_that_the_script_does_not_ask_how_it_ended_is_tol
     ],
 )
 def test_a_script_that_cannot_go_on(tmp_path: Path, script: str, said: str) -> None:
-    process = run([*PLAIN, write(tmp_path, script, "with space.py").name], tmp_path)
+    process = run([*PLAIN, write(tmp_path, script, "-with space.py").name], tmp_path)
     (line,) = [line for line in process.stdout.splitlines() if line.startswith("The script failed: ")]
     assert said in line
     assert process.returncode == 2
@@ -256,8 +264,10 @@ def test_what_a_script_leaves_running_is_ended_and_nothing_is_left_in_a_folder(t
     script = write(work, PARENT)
     variables = {MARK: str(tmp_path), "TMPDIR": str(temporary)}
     process = run([*PLAIN, script.name, "--ends"], work, **variables)
-    assert "ready" in process.stderr
+    bare, ready = process.stderr.splitlines()
+    assert ready == "ready"
     assert left_running(tmp_path) == []
+    assert not is_running(bare)
     assert list(temporary.iterdir()) == []
     assert list(work.iterdir()) == [script]
 
@@ -282,6 +292,7 @@ def test_nothing_outlives_a_command_that_is_interrupted_or_killed(
     stubborn = ["--stubborn"] if len(signals) > 1 else []
     process = start([*PLAIN, script.name, *stubborn], tmp_path, TMPDIR=str(temporary))
     assert process.stderr is not None
+    bare = process.stderr.readline()
     assert process.stderr.readline() == "ready\n"
     for number in signals:
         process.send_signal(number)
@@ -290,6 +301,10 @@ def test_nothing_outlives_a_command_that_is_interrupted_or_killed(
     assert process.returncode == status
     assert errors == ("ddplint-run: interrupted\n" if status > 0 else "")
     assert left_running(tmp_path) == []
+    if status > 0:
+        assert not is_running(bare)
+    else:
+        os.kill(int(bare.split()[-1]), signal.SIGKILL)  # nothing tells then whose it is
     assert list(temporary.iterdir()) == []
 
 

@@ -25,7 +25,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s [options] -- SCRIPT [ARGUMENT ...]"
     parser.epilog = _EPILOG
     parser.add_argument("script", metavar="SCRIPT", help="the training script")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="the script's own arguments")
+    rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="the script's arguments")
+    rest.required = False  # else it is told to be missing beside the script
     parser.add_argument("--nproc", type=processes, default=2, metavar="N", help="processes (default: 2)")
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--torchrun", action="store_true", help="start the ranks with torchrun (default: as it looks)")
