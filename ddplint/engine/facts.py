@@ -255,9 +255,10 @@ class Wait(Event):
 
 @dataclass(eq=False)
 class Join(Event):
-    """The process group is set up; ``size`` is the world size where the program gives one."""
+    """The process group is set up; ``size`` is the world size, ``backend`` the backend where the program gives one."""
 
     size: Value | None
+    backend: Value | None = None
 
 
 @dataclass(eq=False)

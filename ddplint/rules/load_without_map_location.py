@@ -62,7 +62,10 @@ def _was_sent_home(content: Value, depth: int = 3) -> bool:
 
 
 def _on_accelerator(program: Program, state: facts.StateDict) -> bool:
-    """Whether the last move of a network before its state was taken was to an accelerator, or its wrap says so."""
+    """Whether the last move of a network before its state was taken was to an accelerator.
+
+    Where none is seen: whether its wrap says so, or the backend, which takes nothing else.
+    """
     network = state.module
     inner = network.attrs["module"].atoms() if network.kind in ("ddp", "dp") and "module" in network.attrs else ()
     things = [network, *(part for part in inner if isinstance(part, Obj))]
@@ -73,8 +76,11 @@ def _on_accelerator(program: Program, state: facts.StateDict) -> bool:
     ]
     if moves:
         return not is_cpu(moves[-1].target)
-    wraps = (wrap for thing in things for note in ("wrap", "wrapped") if (wrap := thing.notes.get(note)) is not None)
-    return any(wrap.device_ids.constant() is not None for wrap in wraps)
+    wraps = [wrap for thing in things for note in ("wrap", "wrapped") if (wrap := thing.notes.get(note)) is not None]
+    backends = [join.backend for join in program.trace.of(facts.Join) if join.backend is not None]
+    return any(wrap.device_ids.constant() is not None for wrap in wraps) or (
+        bool(wraps) and any(Const("nccl") in backend.atoms() for backend in backends)
+    )
 
 
 def _is_file(save: facts.Save, load: facts.Load) -> bool:

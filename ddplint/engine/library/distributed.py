@@ -208,7 +208,7 @@ def _world(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
 def _init_process_group(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     size = args.get(3, "world_size")
     if node is not None:
-        m.record(facts.Join, node, size=size)
+        m.record(facts.Join, node, size=size, backend=args.get(0, "backend"))
     return NONE
 
 
