@@ -45,6 +45,7 @@ from ddplint.engine.library.registry import (
     iterable,
     known_library,
     mark_in_place,
+    path_text,
     place_of,
 )
 from ddplint.engine.library.splitting import graphs, rows_method, splitter_method
@@ -106,6 +107,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if name.startswith(("torchvision.models.", "timm.create_model", "timm.models.")) or last == "from_pretrained":
         made = m.new("module", node, Lib(name))
         born(m, made)
+        if last == "from_pretrained" and node is not None and args.positional:
+            m.record(facts.Load, node, file=path_text(args.positional[0]), how=last)
         return one(made)
     if last in ("save_file", "save_model") and root == "safetensors":
         return record_write(m, "safetensors", args.get(1, "filename"), args.get(0, "tensors", "model"), node)

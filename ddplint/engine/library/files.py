@@ -107,7 +107,7 @@ def open_file(m: Machine, file: Value | None, mode: Value | None, node: ast.AST 
 
 @handles("torch.load", "torch.jit.load", "numpy.load", "pickle.load", "json.load", "yaml.safe_load", "yaml.load",
           "yaml.full_load", "toml.load", "tomli.load", "tomllib.load", "hyperpyyaml.load_hyperpyyaml",
-          "safetensors.torch.load_file")  # fmt: skip
+          "safetensors.torch.load_file", "joblib.load", "dill.load", "numpy.loadtxt", "numpy.genfromtxt")  # fmt: skip
 def _load(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     file = first_argument(args)
     loads: set[Any] = set()
@@ -125,7 +125,7 @@ def _load(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
         loads.add(m.record(facts.Load, node, file=path_text(file), how=name, placed=placed))
     ranked = file.per_rank
     # what such a file holds is data, not settings: the same for all who read it
-    opaque = name not in ("torch.load", "numpy.load")
+    opaque = not name.startswith(("torch.load", "numpy."))
     return one(Sym(f"loaded from {file.key}", ranked, False, opaque, frozenset(loads)))
 
 

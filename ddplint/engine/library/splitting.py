@@ -6,10 +6,11 @@ import ast
 from dataclasses import replace
 from typing import Any
 
+from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.calls import opaque_call
 from ddplint.engine.library.randomness import drawn
-from ddplint.engine.library.registry import first_argument, handles, place_of
+from ddplint.engine.library.registry import first_argument, handles, path_text, place_of
 from ddplint.engine.machine import Machine
 from ddplint.engine.ordering import shares
 from ddplint.engine.values import Atom, Lib, Obj, Sym, Value, blend, one
@@ -75,6 +76,8 @@ def _load_dataset(m: Machine, name: str, args: Arguments, node: ast.AST | None) 
     "pandas.read_json", "pandas.read_parquet", "pandas.read_pickle", "pandas.read_table",
 )  # fmt: skip
 def _table(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    if ".read_" in name and node is not None:
+        m.record(facts.Load, node, file=path_text(first_argument(args)), how=name)
     made = blend(f"{name}@{place_of(node)}" if name == "pandas.DataFrame" else name, args.all(), opaque=False)
     return one(replace(made, made_of=made.made_of | {TABLE}))
 
