@@ -88,5 +88,4 @@ RULE = Rule(
         "gives: %s. %s"
     ),
     check=check,
-    default_enabled=False,
 )

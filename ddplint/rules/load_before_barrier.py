@@ -92,5 +92,4 @@ RULE = Rule(
         "that in between. The others find no file, an old one or half of one. Call %s before it is read"
     ),
     check=check,
-    default_enabled=False,
 )

@@ -201,8 +201,15 @@ def _random_split(m: Machine, name: str, args: Arguments, node: ast.AST | None) 
     "numpy.random.randint", "torch.rand", "torch.randint",
 )  # fmt: skip
 def _numbers(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
-    result = blend(f"{name}@{place_of(node)}", args.positional, opaque=False)
-    return one(_noisy(m, result, name, args.get(None, "generator"), args, node))
+    given = [
+        *args.positional,
+        *(value for key, value in args.keywords.items() if key != "device"),
+        *args.rest,
+        *args.more,
+    ]
+    result = blend(f"{name}@{place_of(node)}", given, opaque=False)
+    numbers = replace(result, ranked=any(value.per_rank for value in given), counter=False)
+    return one(_noisy(m, numbers, name, args.get(None, "generator"), args, node))
 
 
 def _noisy(m: Machine, numbers: Sym, how: str, generator: Value | None, args: Arguments, node: ast.AST | None) -> Sym:
