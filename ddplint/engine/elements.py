@@ -185,7 +185,7 @@ def subscript(m: Machine, node: ast.Subscript) -> Value:
             return part
         same = [atom for atom in base.atoms() if isinstance(atom, Obj) and atom.kind == "list"]
         if same and not sliced.ranked:
-            return base
+            return Value(tuple((case, _part_of(m, node, atom)) for case, atom in base.alternatives))
         return one(Sym(sliced.text, sliced.ranked, sliced.counter, sliced.opaque, kept))
     index = m.evaluate(node.slice)
     if any(isinstance(atom, Class | Func) for atom in base.atoms()):
@@ -203,6 +203,20 @@ def _own_share(made_of: frozenset[Any], by_rank: bool) -> frozenset[Any]:
     if not by_rank:
         return kept
     return _without_collectives(kept) | shares(kept)
+
+
+def _part_of(m: Machine, node: ast.AST, whole: Atom) -> Atom:
+    """A part of a list: what is done to it in place is not done to the whole."""
+    if not isinstance(whole, Obj) or whole.kind != "list":
+        return whole
+    made = m.new("list", node, whole.cls)
+    made.attrs.update(whole.attrs)
+    made.notes.update({name: note for name, note in whole.notes.items() if name not in _OF_THE_WHOLE})
+    mark_order(made, [one(whole)])
+    return made
+
+
+_OF_THE_WHOLE = frozenset({"chain", "loops", "worker", "picks"})
 
 
 def _exact_slice(m: Machine, node: ast.Subscript, base: Value, bounds: ast.Slice) -> Value | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, conjoin
 from ddplint.engine.drawing import Cause, cause, draws_behind, of_its_own
-from ddplint.engine.placing import in_function, place_to_report, settled_chain
+from ddplint.engine.placing import first_of_arms, in_function, place_to_report, settled_chain
 from ddplint.engine.questions import Program, Training
 from ddplint.engine.sharing import samplers
 from ddplint.engine.values import Const, Obj, Site, Sym
@@ -39,10 +39,18 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     for use in uses:
         if use.why is None:
             right[use.route[-1]].append(use.route)
-    for use in uses:
-        good = right[use.route[-1]]
-        if use.why is not None and not any(other[-len(use.route) :] == use.route for other in good):
-            yield _finding(place_to_report(use.route, good), use)
+    wrong = [use for use in uses if use.why is not None and not _is_right(use.route, right[use.route[-1]])]
+    drawn: dict[facts.Event, tuple[Site, ...]] = {
+        use.made: use.route for use in wrong if isinstance(use.made, facts.Draw)
+    }
+    kept = set(first_of_arms(drawn))
+    for use in wrong:
+        if isinstance(use.made, Obj) or use.made in kept:
+            yield _finding(place_to_report(use.route, right[use.route[-1]]), use)
+
+
+def _is_right(route: tuple[Site, ...], right: list[tuple[Site, ...]]) -> bool:
+    return any(other[-len(route) :] == route for other in right)
 
 
 def _uses(program: Program) -> Iterator[_Use]:
