@@ -15,7 +15,7 @@ from ddplint.engine.instances import instantiate
 from ddplint.engine.iteration import draw
 from ddplint.engine.machine import Around, Machine
 from ddplint.engine.members import method
-from ddplint.engine.names import hints_rank
+from ddplint.engine.names import hints_rank, tells_rank
 from ddplint.engine.values import (
     NONE,
     UNSEEN,
@@ -197,14 +197,14 @@ def opaque_call(m: Machine, atom: Atom, args: Arguments, node: ast.AST | None) -
         for function in value.atoms():
             if not isinstance(function, Func | Bound):
                 continue
-            if id(_node_of(function)) not in m.called:
+            if id(_node_of(function)) not in (m.called_in_workers if m.workers else m.called):
                 call_back(m, function, node)
             elif isinstance(function, Func):
                 may_fill(function)
     if (parser := given_parser(args)) is not None:
         return parser
     result = blend(f"call {atom.key}", args.all(), opaque=True)
-    ranked = result.ranked or (isinstance(atom, Sym) and atom.ranked)
+    ranked = result.ranked or (isinstance(atom, Sym) and atom.ranked) or tells_rank(atom.key.rpartition(".")[2])
     return one(Sym(result.text, ranked, False, True, handled(result.made_of | atom.taint) | {UNSEEN}))
 
 

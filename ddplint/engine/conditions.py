@@ -6,6 +6,7 @@ the eight ranks; any other test is a fact that holds or does not hold, the same 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
@@ -49,7 +50,7 @@ class Case(NamedTuple):
             return self if mask == self.mask else Case(mask, self.facts)
         if not self.facts:
             return other if mask == other.mask else Case(mask, other.facts)
-        if not other.facts.isdisjoint(_denied(self.facts)):
+        if _contradict(self.facts, other.facts):
             return None
         return Case(mask, self.facts | other.facts)
 
@@ -57,7 +58,7 @@ class Case(NamedTuple):
         """Whether the two cannot hold at once."""
         if not self.mask & other.mask:
             return True
-        return bool(self.facts and other.facts) and not other.facts.isdisjoint(_denied(self.facts))
+        return bool(self.facts and other.facts) and _contradict(self.facts, other.facts)
 
     def implies(self, other: Case) -> bool:
         """Whether the other holds wherever this one does."""
@@ -76,10 +77,28 @@ class Case(NamedTuple):
         return bool(low & (low - 1)) or bool(high & (high - 1))
 
 
+def _contradict(left: frozenset[Fact], right: frozenset[Fact]) -> bool:
+    """Whether a fact on one side and a fact on the other cannot both hold."""
+    return not (right.isdisjoint(_denied(left)) and right.isdisjoint(_untrue(left)) and left.isdisjoint(_untrue(right)))
+
+
 @lru_cache(maxsize=8192)
 def _denied(facts: frozenset[Fact]) -> frozenset[Fact]:
     """The opposites of facts."""
     return frozenset((key, not answer) for key, answer in facts)
+
+
+@lru_cache(maxsize=8192)
+def _untrue(facts: frozenset[Fact]) -> frozenset[Fact]:
+    """What is no truth of a value that equals a literal: that 1 is false, that 0 is true."""
+    found = set()
+    for key, answer in facts:
+        if answer and (match := _EQUALS.fullmatch(key.text)):
+            found.add((Key(match[2], key.per_rank, key.counts), match[1] in ("0", "''")))
+    return frozenset(found)
+
+
+_EQUALS = re.compile(r"Eq\((-?\d+|'[^']*'), (.+)\)")
 
 
 Path = tuple[Case, ...]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from ddplint.engine import facts, library
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.attributes import attribute, attribute_of
 from ddplint.engine.branching import boolop, ifexp, test
 from ddplint.engine.calls import invoke
-from ddplint.engine.conditions import EVERY_RANK, Case, conjoin
+from ddplint.engine.conditions import EVERY_RANK, Case, conjoin, simplify
 from ddplint.engine.declared import ON_ONE_RANK
 from ddplint.engine.elements import dictionary, item, sequence, set_element, set_item, subscript, taken_from
 from ddplint.engine.gradients import with_gathered
 from ddplint.engine.iteration import iterate, shared_out
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
+from ddplint.engine.names import tells_rank
 from ddplint.engine.operators import LONGEST_TEXT, binary, compare, unary
 from ddplint.engine.ordering import mark_order, pick
 from ddplint.engine.values import (
@@ -128,6 +130,8 @@ def assign(m: Machine, target: ast.expr, value: Value) -> None:
     match target:
         case ast.Name(name):
             frame = m.frame
+            if tells_rank(name):
+                value = _of_rank(value)
             if name in frame.globals:
                 m.member(frame.home, name)
                 m.write(frame.home.names, name, value)
@@ -155,6 +159,15 @@ def assign(m: Machine, target: ast.expr, value: Value) -> None:
             pass
 
 
+def _of_rank(value: Value) -> Value:
+    """A value that is given the name of a rank: what cannot be seen of it may differ from rank to rank."""
+    if not value.opaque:
+        return value
+    return Value(
+        tuple((c, replace(a, ranked=True) if isinstance(a, Sym) and a.opaque else a) for c, a in value.alternatives)
+    )
+
+
 def _set_attribute(m: Machine, base: Value, name: str, value: Value, node: ast.AST) -> None:
     things: dict[Atom, list[Case]] = {}
     for case, atom in base.within(m.path).alternatives:
@@ -166,7 +179,8 @@ def _set_attribute(m: Machine, base: Value, name: str, value: Value, node: ast.A
                 atom.attrs[name] = old
             new = value
             if len(things) > 1 and old is not None:
-                new = union([under(value, tuple(cases)), old])
+                others = [case for other, theirs in things.items() if other is not atom for case in theirs]
+                new = union([under(value, tuple(cases)), under(old, simplify(others))])
             m.write(atom.attrs, element_name(name) if atom.kind == "dict" else name, new)
             library.attribute_was_set(m, atom, name, value, node)
         elif isinstance(atom, Sym):
@@ -185,7 +199,14 @@ def _unset(m: Machine, thing: Obj, name: str) -> Value | None:
     """What an attribute is before anybody sets it, on the paths on which nobody does."""
     if thing.kind == "namespace":
         return library.option(m, thing, name)
-    found = thing.cls.lookup(name) if isinstance(thing.cls, Class) else None
+    if not isinstance(thing.cls, Class):
+        return None
+    found = thing.cls.lookup(name)
+    if found is None and thing.cls.lookup("__getattr__") is not None:
+        before = m.path
+        value = attribute_of(m, thing, name, None)
+        m.path = before
+        return value if value.alternatives else None
     return found if found is not None and not any(isinstance(atom, Func) for atom in found.atoms()) else None
 
 

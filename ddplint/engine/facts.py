@@ -103,6 +103,13 @@ class Step(Event):
 
 
 @dataclass(eq=False)
+class ZeroGrad(Event):
+    """The gradients that an optimizer steps on, or those of a module, are dropped."""
+
+    thing: Obj
+
+
+@dataclass(eq=False)
 class SetEpoch(Event):
     """``sampler.set_epoch(epoch)`` or ``sampler.epoch = epoch``."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from ddplint.engine.arguments import Arguments
+from ddplint.engine.conditions import Key, fact
 from ddplint.engine.machine import Frame, Machine
 from ddplint.engine.members import bind
-from ddplint.engine.names import hints_rank
+from ddplint.engine.names import hints_rank, tells_rank
 from ddplint.engine.ordering import drawn, ordered_by
-from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value, one
+from ddplint.engine.values import Class, Const, Lib, Obj, Sym, Value, one, under, union
 
 
 def instantiate_class_body(m: Machine, node: ast.ClassDef) -> Value:
@@ -97,7 +98,19 @@ def _fill(m: Machine, made: Obj, fields: list[tuple[str, Class]], cls: Class, ar
                 value = one(Sym(f"field {name} of {cls.key}", ranked=hints_rank(name)))
             else:
                 value = _default(m, default)
+                if tells_rank(name):
+                    value = _or_given(value, f"field {name} of {cls.key}")
         made.attrs[name] = value
+
+
+def _or_given(default: Value, field: str) -> Value:
+    """The default of a field for the rank, or the rank that configuration gives in its place."""
+    atom = default.only
+    if not isinstance(atom, Const) or not atom.soft:
+        return default
+    key = Key(f"default of {field}")
+    given = one(Sym(field, ranked=True))
+    return union([under(one(Const(atom.value)), fact(key, True)), under(given, fact(key, False))])
 
 
 def _default(m: Machine, default: Value) -> Value:

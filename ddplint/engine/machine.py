@@ -118,6 +118,8 @@ class Machine:
         self.sym_attrs: dict[str, Value] = {}
         self.given_options: set[str] = set()
         """The texts of the command line's options that have a default."""
+        self.switches: set[str] = set()
+        """The texts of those that are true or false."""
         self.noises: dict[tuple[Site, tuple[Site, ...], bool], facts.Draw] = {}
         """The draws of random numbers by where they are made, which are told where something hangs on them."""
         self.forwards: dict[int, facts.Forward] = {}
@@ -127,6 +129,7 @@ class Machine:
         self.wraps = False
         """Whether a wrap was seen."""
         self.called: set[int] = set()
+        self.called_in_workers: set[int] = set()
         """The ids of the function nodes that were run."""
         self.work = Work()
         self._budget = Budget()
@@ -464,6 +467,8 @@ class Machine:
             self.trace.complete = self.trace.complete and not record.sets_epoch
             return None
         self.called.add(id(func.node))
+        if self.workers:
+            self.called_in_workers.add(id(func.node))
         before = self.work.copy()
         chain, entered = (self.frame.chain, self.frame.entered) if self.frames else ((), ())
         if site is not None and self.frames:

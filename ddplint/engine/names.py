@@ -67,6 +67,20 @@ def hints_rank(name: str) -> bool:
     return _RANKISH.search(_COUNTS.sub("", name)) is not None
 
 
+_TELLS_RANK = re.compile(
+    r"_*(?:get_?)?(?:(?:global|local|world|dist|node|proc|process|mpi|worker|data_parallel|dp|ddp)_?)*"
+    r"(?:rank|ordinal|process_?(?:id|idx|index))"
+    r"|_*(?:is|am|on)_?(?:(?:global|local|world|dist)_?)?(?:main|master|chief|leader|primary|root|rank_?(?:0|zero)|"
+    r"global_?zero)(?:_?(?:process|proc|rank|node|worker|ordinal))?",
+    re.IGNORECASE,
+)
+
+
+def tells_rank(name: str) -> bool:
+    """Whether what is called so tells which rank this is, or whether it is a certain one, wherever it comes from."""
+    return _TELLS_RANK.fullmatch(name) is not None
+
+
 _SHARDING = re.compile(
     r"rank(?!ing|ed|s_?of)|world_?size|num_?replicas|num_?processes|process_index|split_(?:\w+_)?by_node|"
     r"shard_?(?:id|idx|index|num|count)|(?:num|n|nb|total)_?shards|^shard$|^DistributedSampler$",

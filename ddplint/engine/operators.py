@@ -269,6 +269,10 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
                 return NEVER, ALWAYS
             if isinstance(other, Sym) and _never_none(m, other):
                 return NEVER, ALWAYS
+        for one_side, other in ((left, right), (right, left)):
+            if isinstance(one_side, Const) and isinstance(one_side.value, bool) and _is_truth(m, other):
+                yes, no = truth(other)
+                return (yes, no) if one_side.value else (no, yes)
         if left is right or left == right:
             return ALWAYS, NEVER
         if isinstance(left, Class | Lib) and isinstance(right, Class | Lib):
@@ -310,6 +314,16 @@ _NUMBERS = ("Add(", "Sub(", "Mult(", "Div(", "FloorDiv(", "Mod(", "len(")
 def _never_none(m: Machine, value: Sym) -> bool:
     """Whether it is the result of a calculation, or an option of the command line that has a default."""
     return value.text.startswith(_NUMBERS) or value.text in m.given_options
+
+
+_QUESTIONS = re.compile(
+    r"(?:os\.path\.(?:exists|isfile|isdir|islink)|torch\.cuda\.is_available)\(|\S*\.(?:exists|is_file|is_dir)\("
+)
+
+
+def _is_truth(m: Machine, atom: Atom) -> bool:
+    """Whether it is true or false and nothing else: a switch of the command line, whether a file is there."""
+    return isinstance(atom, Sym) and (atom.text in m.switches or _QUESTIONS.match(atom.text) is not None)
 
 
 def _is_counting(atom: Atom) -> bool:

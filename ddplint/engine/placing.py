@@ -223,7 +223,7 @@ def first_of_arms(routes: Mapping[facts.Event, tuple[Site, ...]]) -> list[facts.
             and routes[other][-1].module.path == site.module.path
             and routes[other][:-1] == tuple(calls)
             and other.loops == event.loops
-            and (not meets(other.path, event.path) or _in_two_arms(other.site, event.site))
+            and (not meets(other.path, event.path) or in_two_arms(other.site, event.site))
         ]
         if not exclusive:
             kept.append(event)
@@ -242,9 +242,9 @@ def under_a_test_alone(event: facts.Event, other: facts.Event) -> bool:
     return False
 
 
-def _in_two_arms(left: Site, right: Site) -> bool:
+def in_two_arms(left: Site, right: Site) -> bool:
     """Whether two places of one file stand in the body and in the ``else`` of one ``if``."""
-    return any(
+    return left.module is right.module and any(
         (left.line in body and right.line in other) or (right.line in body and left.line in other)
         for body, other in _arms(left.module.tree)
     )

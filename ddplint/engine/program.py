@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from ddplint.engine import library
 from ddplint.engine.arguments import Arguments
 from ddplint.engine.binding import bound_names
 from ddplint.engine.calls import apply, call_function
@@ -64,7 +65,8 @@ def _uncalled(machine: Machine, ref: ModuleRef) -> None:
                 if _is_used(machine.project, name, others):
                     continue
                 with _at_top(machine, ref):
-                    call_function(machine, atom, Arguments(), atom.node)
+                    given = library.command_line(machine, atom, atom.node) if library.is_command(atom) else Arguments()
+                    call_function(machine, atom, given, atom.node)
             elif isinstance(atom, Class) and atom.home is ref:
                 if names[name] > names_in(atom.node)[name] or not interest.shows(atom.node):
                     continue

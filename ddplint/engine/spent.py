@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path, forgotten, meets
-from ddplint.engine.placing import under_a_test_alone
+from ddplint.engine.placing import in_two_arms, under_a_test_alone
 from ddplint.engine.syncing import FLAG, covers, reduced_by_hand, updates
 from ddplint.engine.values import Obj
 
@@ -82,7 +82,7 @@ def _earlier(
         if not at or not meets(at, path):
             continue
         sure = _is_sure(event, at, backward, path) and event.loops == backward.loops[: len(event.loops)]
-        if not sure or _is_partial(event) or _in_handler(event, backward):
+        if not sure or _is_partial(event) or _in_handler(event, backward) or in_two_arms(event.site, backward.site):
             return None
         first = event
     return None

@@ -22,6 +22,7 @@ from ddplint.engine.conditions import (
     simplify,
     weakest,
 )
+from ddplint.engine.names import tells_rank
 
 if TYPE_CHECKING:
     from ddplint.project import Module
@@ -135,6 +136,10 @@ class Lib(Atom):
     @property
     def key(self) -> str:
         return self.name
+
+    @property
+    def per_rank(self) -> bool:
+        return tells_rank(self.name.rpartition(".")[2])
 
 
 @dataclass(eq=False, slots=True)
@@ -626,6 +631,9 @@ def truth(atom: Atom) -> tuple[Path, Path]:
             return (ALWAYS if mask == EVERY_RANK else yes), (ALWAYS if not mask else no)
         case Sym():
             key = Key(atom.text, atom.ranked, atom.counter)
+            return fact(key, True), fact(key, False)
+        case Lib(name) if atom.per_rank:
+            key = Key(name, True)
             return fact(key, True), fact(key, False)
         case Obj(kind="list" | "dict" | "tuple" | "set"):
             if atom.attrs or atom.notes.get("loose"):

@@ -38,7 +38,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                     unguarded.append(save)
                 elif save.file.per_rank:
                     right[save.site].append(save)
-            elif program.on_many_ranks(save) or (program.in_parent(save) and not program.before_spawn(save)):
+            elif program.on_many_ranks(save) or (program.in_parent(save) and not _before_spawn(program, save)):
                 continue  # perhaps guarded, or a run in one process: it says nothing about the ranks
             elif meets(save.path, program.wrapped):
                 right[save.site].append(save)
@@ -79,6 +79,11 @@ def _finding(site: Site, writes: list[_Write]) -> Finding:
     others.append((wrap, "the model is wrapped here"))
     others += [(call, "") for write in writes for call in write.save.chain]
     return finding(SYMBOL, site, details, others, branch=True)
+
+
+def _before_spawn(program: Program, save: facts.Save) -> bool:
+    """Whether the write is one that the parent makes for the ranks it is about to start, as far as can be told."""
+    return program.before_spawn(save) and not forgotten(save.path)
 
 
 def _first_goes_ahead(program: Program, save: facts.Save) -> bool:

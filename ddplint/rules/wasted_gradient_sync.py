@@ -42,7 +42,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             if not wrappers or not program.on_many_ranks(backward, together=True):
                 continue
             found = _accumulation(program, backward)
-            if found is None:
+            if found is None or _is_dropped(program, found, [wrapper for wrapper, _ in wrappers]):
                 continue
             wrong = [
                 one
@@ -113,6 +113,24 @@ def _judge(program: Program, found: _Accumulation, wrapper: Obj, path: Path) -> 
         if missed and (covered or inside):
             yield _misses(found, where_entered(region, backward), missed, wrapper)
             return
+
+
+def _is_dropped(program: Program, found: _Accumulation, wrappers: list[Obj]) -> bool:
+    """Whether what each micro-batch adds is zeroed in the loop over them, or between that loop and the step."""
+    if found.inner is None:
+        return False
+    backward, step = found.backward, found.step
+    things = {*step.optimizer.atoms(), *wrappers}
+    for wrapper in wrappers:
+        if isinstance(wrap := wrapper.notes.get("wrap"), facts.Wrap):
+            things.update(wrap.inner.atoms())
+    return any(
+        (found.inner in zero.loops or backward.index < zero.index < step.index)
+        and zero.loops == backward.loops[: len(zero.loops)]
+        and all(any(case.implies(other) for other in zero.path) for case in backward.path)
+        for zero in program.trace.of(facts.ZeroGrad)
+        if zero.thing in things
+    )
 
 
 def _cure(wrapper: Obj, forwards: list[facts.Forward], site: Site) -> str:

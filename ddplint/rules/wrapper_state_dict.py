@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts, prefixes
-from ddplint.engine.conditions import Case, Path, conjoin
+from ddplint.engine.conditions import Case, Path, conjoin, forgotten, meets
 from ddplint.engine.questions import Program, may_be_one_file, may_be_plain, may_end_with
 from ddplint.engine.values import Obj, Site, Sym, Value
 from ddplint.findings import Finding
@@ -27,7 +27,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
     }
     for program in programs:
         for save in program.trace.of(facts.Save):
-            states, wrappers = _prefixed(save)
+            states, wrappers = _prefixed(program, save)
             if not states and not wrappers:
                 continue
             loads = _loads_into_wrapper(programs, save)
@@ -60,7 +60,7 @@ def read_again(programs: Sequence[Program]) -> Iterator[Site]:
                 yield save.site
 
 
-def _prefixed(save: facts.Save) -> tuple[list[facts.StateDict], list[Obj]]:
+def _prefixed(program: Program, save: facts.Save) -> tuple[list[facts.StateDict], list[Obj]]:
     """What a file is given that has the prefix: state dicts of wrappers, and wrappers themselves."""
     if save.content is None:
         return [], []
@@ -70,7 +70,7 @@ def _prefixed(save: facts.Save) -> tuple[list[facts.StateDict], list[Obj]]:
         path = conjoin(conjoin(save.path, state.path), wrapper.path)
         if wrapper.kind != "ddp" or not path or state.stripped or _unwrapped_out_of_sight(path, wrapper):
             continue
-        if _names_weights(state, save):
+        if _names_weights(state, save) and not _may_be_unwrapped(program, state, path):
             states.append(state)
     wrappers = []
     for wrapper, case in _wrappers(save.content, 3):
@@ -129,6 +129,18 @@ def _unwrapped_out_of_sight(path: Path, wrapper: Obj) -> bool:
     original = wrapper.notes.get("copy of", wrapper)
     asked = re.compile(rf"^call .*{original.key}\b")
     return all(any(asked.match(key.text) for key, _ in case.facts) for case in path)
+
+
+def _may_be_unwrapped(program: Program, state: facts.StateDict, path: Path) -> bool:
+    """Whether the call gets the network inside too where it is wrapped, and what tells the two apart was forgotten."""
+    wrap = state.module.notes.get("wrap")
+    if not isinstance(wrap, facts.Wrap) or not forgotten(path):
+        return False
+    inner = set(wrap.inner.atoms())
+    return any(
+        other.site == state.site and other.module in inner and meets(other.path, wrap.path)
+        for other in program.trace.of(facts.StateDict)
+    )
 
 
 def _wrappers(content: Value, depth: int) -> Iterator[tuple[Obj, Case]]:

@@ -28,7 +28,7 @@ from ddplint.engine.library.networks import (
     of_wrapped,
     scales_and_steps,
 )
-from ddplint.engine.library.options import option
+from ddplint.engine.library.options import command_line, is_command, option
 from ddplint.engine.library.randomness import may_seed_unseen, seeded_out_of_sight
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "call",
     "call_object",
     "classes",
+    "command_line",
     "decorated",
     "enter_decorators",
     "entry_of_file",
@@ -51,6 +52,7 @@ __all__ = [
     "holds",
     "in_environment",
     "initialise",
+    "is_command",
     "is_instance",
     "kind_of",
     "left_by_forward",

@@ -52,7 +52,7 @@ from ddplint.engine.library.splitting import graphs, rows_method, splitter_metho
 from ddplint.engine.library.threads import own_thread_method, queue_method, thread_method
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method as project_method
-from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank
+from ddplint.engine.names import DDP, DISTRIBUTED_SAMPLER, MODULE, hints_rank, tells_rank
 from ddplint.engine.ordering import drawn_lots, order_kept
 from ddplint.engine.overriding import is_of_names, update_names
 from ddplint.engine.values import (
@@ -126,7 +126,7 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     if last == "where" and len(args.positional) == 1 and not args.keywords:
         return places(m, name, args, node)
     given = [*args.positional, *(v for k, v in args.keywords.items() if k != "device"), *args.rest, *args.more]
-    ranked = any(v.per_rank for v in given) or last in DIFFERS
+    ranked = any(v.per_rank for v in given) or last in DIFFERS or tells_rank(last)
     result = blend(f"{name}@{place_of(node)}" if last[:1].isupper() else name, args.all(), opaque=False)
     made_of = result.made_of | distorted(result.made_of) if last in NONLINEAR else result.made_of
     if last in _COMPARES:
@@ -262,7 +262,8 @@ def _object_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AS
     if kind in ("instance", "module", "loader", "sampler") and not known_library(me):
         return opaque_call(m, Bound(me, name, None), args, node)
     result = blend(f"{me.key}.{name}", args.all(), opaque=False)
-    return one(Sym(result.text, result.ranked, result.counter, kind in ("instance", "script"), result.made_of))
+    ranked = result.ranked or tells_rank(name)
+    return one(Sym(result.text, ranked, result.counter, kind in ("instance", "script"), result.made_of))
 
 
 def _instance_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
@@ -449,7 +450,7 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         taint |= cut
         if name == "div_" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             mark_in_place(m, node.func.value, one(me), cut)
-    ranked = me.ranked or (result.ranked and name not in _PLACES)
+    ranked = me.ranked or (result.ranked and name not in _PLACES) or tells_rank(name)
     return one(Sym(result.text, ranked, me.counter and not taint, me.opaque, taint))
 
 

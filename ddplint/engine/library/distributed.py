@@ -199,9 +199,26 @@ def _local(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
     return one(LOCAL)
 
 
-@handles("torch.distributed.get_world_size")
+@handles("mpi4py.MPI.COMM_WORLD.Get_rank")
+def _rank_of_mpi(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(RANKS)
+
+
+@handles("torch.distributed.get_world_size", "mpi4py.MPI.COMM_WORLD.Get_size")
 def _world(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
     return one(SIZE)
+
+
+@handles(
+    "mmcv.runner.get_dist_info",
+    "mmcv.runner.dist_utils.get_dist_info",
+    "mmengine.dist.get_dist_info",
+    "mmengine.dist.utils.get_dist_info",
+)
+def _rank_and_world(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    made = m.new("tuple", node)
+    made.attrs.update({"[0]": one(RANKS), "[1]": one(SIZE)})
+    return one(made)
 
 
 @handles("torch.distributed.init_process_group")

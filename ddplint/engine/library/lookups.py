@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddplint.engine.declared import ON_ONE_RANK
-from ddplint.engine.library.environment import ENVIRON
+from ddplint.engine.library.environment import ENVIRON, RANKS, SIZE
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import canonical, hints_rank
 from ddplint.engine.values import Lib, Sym, Value, const, one
@@ -140,11 +140,16 @@ def _constant(name: str) -> Value | None:
     """A library attribute that is a value."""
     if name == "os.environ":
         return one(ENVIRON)
+    if name in _OF_MPI:
+        return one(_OF_MPI[name])
     if name == "sys.argv":
         return one(Sym("sys.argv", opaque=False))
     if name.startswith("torch.") and name.rsplit(".", 1)[-1] in DTYPES and name.count(".") == 1:
         return one(Sym(name, opaque=False))
     return None
+
+
+_OF_MPI = {"mpi4py.MPI.COMM_WORLD.rank": RANKS, "mpi4py.MPI.COMM_WORLD.size": SIZE}
 
 
 DTYPES = {"float16", "float32", "float64", "bfloat16", "half", "float", "double", "int64", "int32", "long", "bool"}

@@ -460,6 +460,8 @@ def module_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST
         pair.attrs["[0]"] = one(Sym("name", opaque=False))
         pair.attrs["[1]"] = union([one(me), *me.attrs.values()])
         return loose_list(m, node, [one(pair)])
+    if name == "zero_grad" and node is not None:
+        m.record(facts.ZeroGrad, node, thing=me)
     taint = frozenset(part for value in args.all() for part in value.taint)
     return one(Sym(f"{me.key}.{name}()", opaque=name != "zero_grad", made_of=taint | {me}))
 
@@ -541,6 +543,8 @@ def optimizer_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.
         return NONE
     if name == "state_dict":
         return one(Sym(f"state of {me.key}", opaque=False))
+    if name == "zero_grad" and node is not None:
+        m.record(facts.ZeroGrad, node, thing=me)
     return one(Sym(f"{me.key}.{name}", opaque=False))
 
 

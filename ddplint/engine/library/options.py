@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from ddplint.engine.arguments import Arguments
+from ddplint.engine.calls import call_function, opaque_call
 from ddplint.engine.library.environment import LOCAL, SINGLES_OUT
 from ddplint.engine.library.files import PLAIN_TYPES
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
 from ddplint.engine.names import hints_rank
-from ddplint.engine.values import NONE, Obj, Sym, Value, one
+from ddplint.engine.values import NONE, Func, Lib, Obj, Sym, Value, one
 
 _RANK_OPTIONS = {"local_rank": LOCAL, "local_process_index": LOCAL}
 
@@ -21,6 +23,8 @@ def option(m: Machine, namespace: Obj, name: str) -> Value:
     known: dict[str, Any] = namespace.notes.get("options", {})
     if name in _RANK_OPTIONS:
         return one(_RANK_OPTIONS[name])
+    if name in namespace.notes.get("switches", ()):
+        m.switches.add(f"option {name} of {namespace.key}")
     if name in namespace.notes.get("switches", ()) and not SINGLES_OUT.search(name):
         return one(Sym(f"option {name} of {namespace.key}"))
     default = known.get(name)
@@ -31,6 +35,42 @@ def option(m: Machine, namespace: Obj, name: str) -> Value:
     ):
         m.given_options.add(f"option {name} of {namespace.key}")
     return one(Sym(f"option {name} of {namespace.key}", ranked=hints_rank(name)))
+
+
+_COMMANDS = re.compile(r"\b(?:command|default|entry_?point)\b")
+
+
+def is_command(func: Func) -> bool:
+    """Whether a decorator makes a command line of the function's parameters."""
+    return any(_COMMANDS.search(atom.key) for value in func.decorators for atom in value.atoms())
+
+
+def command_line(m: Machine, func: Func, node: ast.AST | None) -> Arguments:
+    """What a function gets of which a library makes a command: an option for each of its parameters."""
+    spec = func.node.args
+    names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    switches = {name for name, value in func.defaults.items() if isinstance(value.constant(), bool)}
+    made = m.new("namespace", node, options=dict(func.defaults), switches=switches, plain=set(names))
+    return Arguments([], {name: option(m, made, name) for name in names})
+
+
+@handles(
+    "fire.Fire",
+    "typer.run",
+    "tyro.cli",
+    "jsonargparse.CLI",
+    "jsonargparse.auto_cli",
+    "plac.call",
+    "defopt.run",
+    "clize.run",
+    "cyclopts.run",
+    "argh.dispatch_command",
+)
+def _command(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    func = first_argument(args).only
+    if isinstance(func, Func) and func.owner is None:
+        return call_function(m, func, command_line(m, func, node), node)
+    return opaque_call(m, Lib(name), args, node)
 
 
 @handles("argparse.ArgumentParser", "argparse.Namespace", "types.SimpleNamespace", "configargparse.ArgumentParser")
