@@ -398,6 +398,17 @@ def unseen_parameter(func: Func, name: str) -> Value:
     return one(Sym(f"parameter {name} of {func.key}", ranked=hints_rank(name), made_of=frozenset({UNSEEN})))
 
 
+def _named(entry: Value, name: str, owner: Value) -> Value:
+    """What is known of any entry, as that of one name: another name's may be another."""
+    found = [
+        (case, replace(atom, text=f"{name} of {owner.key}", ranked=atom.ranked or hints_rank(name)))
+        if isinstance(atom, Sym)
+        else (case, atom)
+        for case, atom in entry.alternatives
+    ]
+    return Value(tuple(found))
+
+
 def _behind_stars(m: Machine, name: str, args: Arguments) -> Value | None:
     from ddplint.engine.attributes import attribute
 
@@ -411,7 +422,7 @@ def _behind_stars(m: Machine, name: str, args: Arguments) -> Value | None:
                 if namespace is not None:
                     return attribute(m, one(namespace), name, None)
                 if "*" in atom.attrs:
-                    return atom.attrs["*"]
+                    return _named(atom.attrs["*"], name, value)
             else:
                 return one(Sym(f"{name} of {value.key}", ranked=hints_rank(name)))
     if args.rest:

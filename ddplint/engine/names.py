@@ -88,6 +88,18 @@ _SHARDING = re.compile(
 )
 
 
+_DISTRIBUTION = re.compile(
+    r"distribut|(?<![a-z])ddp(?![a-z])|world_?size|num_?replicas|num_?processes|multi_?gpu|(?:num|n)_?gpus?(?![a-z])|"
+    r"device count|use_dist(?![a-z])|is_dist(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+def asks_for_distribution(test: str) -> bool:
+    """Whether the text of a test speaks of whether, or by how many, the work is shared."""
+    return _DISTRIBUTION.search(test) is not None
+
+
 def hints_sharding(name: str) -> bool:
     """Whether the name speaks of ranks, the world size, one shard among several or the sampler that deals them out."""
     return _SHARDING.search(name) is not None

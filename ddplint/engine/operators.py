@@ -275,6 +275,12 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
                 return (yes, no) if one_side.value else (no, yes)
         if left is right or left == right:
             return ALWAYS, NEVER
+        for literal, asked in ((left, right), (right, left)):
+            if isinstance(literal, Const) and isinstance(literal.value, bool) and isinstance(asked, Sym):
+                # ``x is False`` is ``not x``, in all programs that are worth the reading
+                yes, no = truth(asked)
+                m.note_test(one(asked))
+                return (yes, no) if literal.value else (no, yes)
         if isinstance(left, Class | Lib) and isinstance(right, Class | Lib):
             return NEVER, ALWAYS
         if isinstance(left, Obj) and isinstance(right, Obj) and isinstance(op, ast.Is):

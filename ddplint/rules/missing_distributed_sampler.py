@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import Path
-from ddplint.engine.names import DISTRIBUTED_SAMPLER
+from ddplint.engine.names import DISTRIBUTED_SAMPLER, asks_for_distribution
 from ddplint.engine.placing import function_of
 from ddplint.engine.questions import Program, Training
 from ddplint.engine.sharing import divides, samplers, speaks_of_ranks
@@ -36,6 +36,8 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
                 continue
             if not program.on_many_ranks(training.backward, training.path):
                 continue
+            if _is_plain_branch(training):
+                continue
             passes = [each for each in program.trace.of(facts.Iterate) if each.loader is loader]
             if passes and not any(program.on_many_ranks(each) for each in passes):
                 continue  # one rank alone goes through it
@@ -46,6 +48,12 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
             where = wrapped_at(training.wrapper, loader.site), place(training.backward.site, loader.site)
             details = (said, *where, _cure(program, loader, loader.site, sampler))
             yield finding(SYMBOL, loader.site, details, _evidence(training))
+
+
+def _is_plain_branch(training: Training) -> bool:
+    """Whether the loader is made where a test says that nothing is shared, which the wrap does not ask."""
+    wrapped = frozenset.union(*(case.facts for case in training.wrapper.path), frozenset())
+    return all(any(asks_for_distribution(key.text) for key, _ in case.facts - wrapped) for case in training.loader.path)
 
 
 def _evidence(training: Training) -> list[Other]:
