@@ -69,6 +69,9 @@ def enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: lis
                 m.around.append(Around("join", None, path))
             elif name == "hidden":
                 m.around.append(Around("hidden", None, path))
+            elif name == "lock":
+                # one after another, and each finds what the one before it left
+                m.around.append(Around("one rank writes", None, path))
             return atom.notes.get("entered", one(atom))  # type: ignore[no-any-return]
         case Obj(kind="device"):
             m.around.append(Around("device", None, path))

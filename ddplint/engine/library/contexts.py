@@ -47,6 +47,12 @@ def _null(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value
     return one(made)
 
 
+@handles("filelock.FileLock", "filelock.SoftFileLock", "filelock.UnixFileLock", "filelock.WindowsFileLock",
+          "fasteners.InterProcessLock", "portalocker.Lock", "portalocker.RLock")  # fmt: skip
+def _lock(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
+    return one(m.new("context", node, Lib(name), name="lock"))
+
+
 def stack_method(m: Machine, me: Obj, name: str, args: Arguments, node: ast.AST | None) -> Value | None:
     """A method of ``contextlib.ExitStack``; what is entered stays active."""
     from ddplint.engine.entering import enter_plain, is_plain

@@ -329,8 +329,10 @@ def attribute(m: Machine, thing: Obj, name: str) -> Value | None:
             return one(Sym(f"{thing.key}.{name}", made_of=over))
         case ("ddp", "device"):
             return one(Sym(f"{thing.key}.device", ranked=True))
-        case ("path", "parent" | "name" | "stem" | "suffix"):
+        case ("path", "parent"):
             return one(m.new("path", thing.site, value=one(blend(name, [thing.notes["value"]]))))
+        case ("path", "name" | "stem" | "suffix"):
+            return one(blend(name, [thing.notes["value"]]))
         case _:
             return None
 
