@@ -70,8 +70,7 @@ def enter_plain(m: Machine, node: ast.expr, atom: Atom, path: Path, regions: lis
             elif name == "hidden":
                 m.around.append(Around("hidden", None, path))
             elif name == "lock":
-                # one after another, and each finds what the one before it left
-                m.around.append(Around("one rank writes", None, path))
+                m.around.append(Around("lock", None, path))
             return atom.notes.get("entered", one(atom))  # type: ignore[no-any-return]
         case Obj(kind="device"):
             m.around.append(Around("device", None, path))

@@ -32,7 +32,7 @@ def record_write(m: Machine, how: str, file: Value | None, content: Value | None
         if isinstance(atom, Obj) and atom.kind == "buffer":
             atom.attrs["*"] = content or NONE
             continue
-        if _is_nowhere(atom):
+        if _is_nowhere(atom) or _is_locked(m):
             continue
         before, m.path = m.path, path
         m.record(facts.Save, node, how=how, file=path_text(one(atom)), content=content)
@@ -41,6 +41,11 @@ def record_write(m: Machine, how: str, file: Value | None, content: Value | None
 
 
 _NO_FILES = frozenset({"os.devnull", "sys.stdout", "sys.stderr", "sys.stdout.buffer", "sys.stderr.buffer"})
+
+
+def _is_locked(m: Machine) -> bool:
+    """Whether ranks come here one by one, so that each finds what the one before it left."""
+    return any(entry.kind == "lock" for entry in m.around)
 
 
 def _is_nowhere(file: Atom) -> bool:
@@ -98,7 +103,7 @@ def open_file(m: Machine, file: Value | None, mode: Value | None, node: ast.AST 
     literal = mode.constant() if mode is not None else "r"
     if node is not None and file is not None:
         if isinstance(literal, str) and literal[:1] == "w":
-            if not any(_is_nowhere(atom) for atom in file.atoms()):
+            if not _is_locked(m) and not any(_is_nowhere(atom) for atom in file.atoms()):
                 made.notes["save"] = m.record(facts.Save, node, how="open", file=file, content=None, opened=True)
         elif isinstance(literal, str) and literal[:1] == "r":
             made.notes["load"] = m.record(facts.Load, node, file=file, how="open")

@@ -13,6 +13,8 @@ def kept(path, data):
     with FileLock(f"{path}.lock"):
         if not os.path.exists(path):
             torch.save(data.tensors, path)
+        with open(f"{path}.note", "w") as note:
+            note.write("made by a rank")
     return TensorDataset(*torch.load(path))
 
 
