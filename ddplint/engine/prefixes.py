@@ -47,7 +47,8 @@ def stripped(project: Project) -> list[Stripped]:
 
 def _in_module(project: Project, path: str, tree: ast.Module) -> Iterator[Stripped]:
     for scope in _scopes(tree):
-        if not any(_strips(node) for node in _body(scope)) and not _cuts_a_constant(scope):
+        strips = any(_strips(node) for node in _body(scope)) or _cuts_a_constant(scope)
+        if not strips and not _looks_up_a_weight(scope):
             continue
         own = list(_read_in(scope, path))
         if own:
@@ -63,7 +64,8 @@ def _in_module(project: Project, path: str, tree: ast.Module) -> Iterator[Stripp
             if any(_calls(node, name) for node in _body(caller))
             for read in _read_in(caller, other, scope)
         ]
-        yield from reads or [Stripped(path, None, None)]
+        if reads or strips:
+            yield from reads or [Stripped(path, None, None)]
 
 
 def _scopes(tree: ast.Module) -> Iterator[Scope]:
@@ -102,18 +104,31 @@ def _strips(node: ast.AST) -> bool:
 
 
 def _cuts_a_constant(scope: Scope) -> bool:
-    """Whether the prefix stands there other than as what is put in front of something."""
+    """Whether the prefix stands there other than as what is put in front of something, or one weight's whole name."""
     added: set[int] = set()
     for node in _body(scope):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             added.add(id(node.left))
         elif isinstance(node, ast.JoinedStr):
             added.update(id(value) for value in node.values)
+        elif isinstance(node, ast.Subscript):
+            added.add(id(node.slice))
     return any(
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and node.value.startswith("module.")
         and id(node) not in added
+        for node in _body(scope)
+    )
+
+
+def _looks_up_a_weight(scope: Scope) -> bool:
+    """Whether a weight is looked up by its name in a wrapper: files that are read there have the prefix."""
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+        and node.slice.value.startswith("module.")
         for node in _body(scope)
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Callable
 from typing import cast
 
@@ -17,7 +19,7 @@ from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
 from ddplint.engine.operators import binary
 from ddplint.engine.ordering import mark_order
-from ddplint.engine.values import NONE, Atom, Class, Const, Lib, Obj, Sym, Value, one, union
+from ddplint.engine.values import NONE, Atom, Class, Const, Lib, Obj, Sym, Value, boolean, one, union
 
 _MOST_FACTS = 20
 _LONGEST_COUNT = 60
@@ -37,6 +39,9 @@ def execute(m: Machine, node: ast.stmt) -> None:
             _augment(m, ast.copy_location(ast.AugAssign(counter, op, more), node))
         case ast.Assign():
             value = m.evaluate(node.value)
+            if isinstance(node.value, ast.Constant) and node.value.value is False and _is_switch(m, node):
+                key = Key(f"{node.lineno} of {m.frame.home.key} is switched on")
+                value = boolean(fact(key, True), fact(key, False))
             for target in node.targets:
                 assign(m, target, value)
         case ast.AnnAssign():
@@ -145,6 +150,32 @@ def _asserted(path: Path) -> Path:
 def _ranks_of(path: Path) -> Path:
     """The path with only what it says about ranks."""
     return simplify(Case(case.mask, frozenset(f for f in case.facts if f[0].per_rank)) for case in path)
+
+
+_SWITCHES = re.compile(r"(?:use_?|is_?|enable_?)?(?:ddp|distributed|multi_?gpus?)(?:_?train(?:ing)?)?", re.IGNORECASE)
+
+
+def _is_switch(m: Machine, node: ast.Assign) -> bool:
+    """Whether a script's own line says that it runs in one process, for people to change by hand."""
+    target = node.targets[0]
+    if m.frame.func is not None or m.frame.owner is not None or not isinstance(target, ast.Name):
+        return False
+    module = m.frame.home.module
+    return (
+        module is not None
+        and _SWITCHES.fullmatch(target.id) is not None
+        and _times_bound(module.tree).get(target.id) == 1
+    )
+
+
+def _times_bound(tree: ast.Module) -> Counter[str]:
+    """How often each name is bound in a file."""
+    known: Counter[str] | None = getattr(tree, "known_bound", None)
+    if known is None:
+        names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+        known = Counter(node.id for node in names if isinstance(node.ctx, ast.Store | ast.Del))
+        tree.known_bound = known  # type: ignore[attr-defined]
+    return known
 
 
 def _augment(m: Machine, node: ast.AugAssign) -> None:
