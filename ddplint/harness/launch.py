@@ -28,9 +28,9 @@ _GRACE = 3.0  # seconds a program gets to write its stacks or to end by itself, 
 _EXIT = 20.0  # seconds the interpreters get to exit once the program has come to its end on every rank
 _TAIL = 64 * 1024  # bytes of the error stream that are kept
 # What a launcher gives its ranks: this process may be one itself.
-_OF_A_LAUNCHER = re.compile(
-    r"((LOCAL_|GROUP_|ROLE_)?(RANK|WORLD_SIZE)|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_\w+)\Z"
-)
+_OF_A_LAUNCHER = re.compile(r"((LOCAL_|GROUP_|ROLE_)?(RANK|WORLD_SIZE)|ROLE_NAME|TORCHELASTIC_\w+)\Z")
+# What a launcher gives them too, and whoever starts a script that spawns its own.
+_MEETING = ("MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,8 @@ def _command(program: Program, folder: Path) -> list[str]:
 
 def _environment(program: Program, folder: Path, started: float) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not _OF_A_LAUNCHER.match(name)}
+    if not program.spawns or "RANK" in os.environ:
+        inherited = {name: value for name, value in inherited.items() if name not in _MEETING}
     environment = {**inherited, **program.environment, guard.FOLDER: str(folder)}
     paths = [str(_SITE), *filter(None, [environment.get("PYTHONPATH")])]
     environment["PYTHONPATH"] = os.pathsep.join(paths)

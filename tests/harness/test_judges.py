@@ -432,6 +432,8 @@ def test_a_wrapper_s_keys_are_found_where_they_were_asked_for() -> None:
 
 def test_plain_keys_and_a_model_s_own_child_are_clean() -> None:
     run = Run()
+    run.add(0, "save", via="pickle.dump", path="/run/losses", prefixed=[], wrapper=False, tensors=False, sites=[MAIN])
+    assert run.verdict(WRAPPER).state is IDLE
     run.add(0, "save", via="torch.save", path="/run/model.pt", prefixed=[], wrapper=False, sites=["train.py:61"])
     assert run.verdict(WRAPPER).state is CLEAN
     saved(run, None, model=None)

@@ -247,6 +247,17 @@ def test_a_script_that_cannot_go_on(tmp_path: Path, script: str, said: str) -> N
     assert process.returncode == 2
 
 
+@pytest.mark.parametrize("rank", [{}, {"RANK": "0"}], ids=["by hand", "on a rank"])
+def test_where_ranks_are_to_meet_is_handed_on_unless_it_is_of_ranks_that_have_met(
+    tmp_path: Path, rank: dict[str, str]
+) -> None:
+    script = write(tmp_path, "import os\nprint(os.environ.get('MASTER_ADDR'), flush=True)\nos.environ['RANK']\n")
+    process = run([*PLAIN, script.name], tmp_path, MASTER_ADDR="localhost", **rank)
+    assert process.stderr.startswith("None" if rank else "localhost")
+    assert "The script failed: KeyError: 'RANK'" in process.stdout
+    assert "--torchrun starts it as ranks." in process.stdout
+
+
 def test_a_script_out_of_time_is_ended_where_it_stood(tmp_path: Path) -> None:
     script = write(tmp_path, "import time\n\ndef evaluate():\n    time.sleep(600)\n\nevaluate()\n")
     command = [*WATCH, "--spawn", "--timeout=2", "--", script.name]

@@ -206,6 +206,7 @@ def write(rank, model, compiled):
     kept = {"epoch": 1, "nets": [{name: value.clone() for name, value in state.items()}]}
     torch.save(kept, OUT / "all.pt")  # save-copy
     torch.save(model.module.state_dict(), OUT / f"plain-{rank}.pt")  # save-plain
+    torch.save({"loss": 0.5}, OUT / f"numbers-{rank}.pt")  # save-numbers
     torch.save({"whole": model}, OUT / f"wrapper-{rank}.pt")  # save-wrapper
     torch.save(model.module, OUT / f"module-{rank}.pt")
     torch.save(compiled.state_dict(), OUT / f"compiled-{rank}.pt")  # save-compiled
@@ -512,6 +513,8 @@ def test_saves_are_told_with_the_prefixed_keys_in_them(training: Observed) -> No
     assert copied["path"] == str(training.out / "all.pt")
     assert copied["prefixed"] == [{"at": "['nets'][0]", "keys": 2, "of": 2, "model": model, "state": state["state"]}]
     assert told[training.at("save-plain")]["prefixed"] == []
+    marks = ("save-copy", "save-plain", "save-wrapper", "save-scripted", "save-numbers")
+    assert [told[training.at(mark)]["tensors"] for mark in marks] == [True, True, True, True, False]
     assert [event["wrapper"] for event in told.values()].count(True) == 1
     assert told[training.at("save-wrapper")]["wrapper"]
     (compiled,) = told[training.at("save-compiled")]["prefixed"]
@@ -567,6 +570,7 @@ def test_the_error_of_a_spawned_rank_is_told_by_that_rank(spawning: Observed) ->
     (crash,) = spawning.of("crash", 1)
     assert (crash["type"], crash["text"], crash["sites"]) == ("ValueError", "one rank fails", [spawning.at("crash")])
     assert spawning.of("crash", 0) == []
+    assert spawning.of("save", 1) == []  # the error's own file
 
 
 def test_what_is_written_has_an_end(tmp_path: Path) -> None:

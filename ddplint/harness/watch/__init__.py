@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from ddplint.harness.watch import events
 _EPILOG = """\
 Verdicts: found; clean; not exercised (it did not happen in this run); cannot judge (it happened, and what was seen
 does not tell). The script's output goes to the error stream: the standard output is the report."""
+
+_RANK = re.compile(r"\b(LOCAL_)?RANK\b")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +73,8 @@ def run(options: argparse.Namespace) -> Status:
         notes.append("It ran on fake CUDA: speed, memory and what only a GPU does were not seen.")
     elif ended.error is not None and _asks_for_cuda(ended):
         notes.append("The script asks for CUDA: --fake-cuda lets it run without.")
+    if program.spawns and observed.world == 0 and ended.error is not None and _RANK.search(ended.error):
+        notes.append("The script was started plainly and asks for its rank: --torchrun starts it as ranks.")
     if observed.is_cut:
         notes.append("It did more than is written down: the verdicts are on the first part of the run.")
     if observed.world > 1 and observed.world != len(observed.ranks):

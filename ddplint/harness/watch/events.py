@@ -62,7 +62,8 @@ first stepping), so that the same object has the same number on every rank that 
 ``save``        an object is about to be written: ``via`` (``torch.save``, ...), ``path`` (None if it is no file),
                 ``prefixed`` (list of ``{"at", "keys", "of", "model", "state"}``: state dicts in it of which ``keys``
                 of the ``of`` keys begin with ``module.``, of which wrapper and which ``state`` event, None if not
-                known), ``wrapper`` (a wrapper object is in it), ``through``, ``sites``
+                known), ``wrapper`` (a wrapper object is in it), ``tensors`` (a tensor or a module is in it),
+                ``through``, ``sites``
 ``open``        a file was opened for writing by the user's code: ``path``, ``mode``, ``through``, ``sites``; not by
                 ``torch.save`` to a path, nor one that ``tempfile`` made, nor caches
 ``read``        a file was opened for reading by the user's code that was written since this process began, or that is

@@ -57,7 +57,8 @@ def judge(run: Run, source: Source) -> list[Verdict]:
     parts = [part for some in by_call.values() for part in _judge_call(some, writers, alone)]
     crashed = [rank.number for rank in run.ranks if any(True for _ in rank.of("crash"))]
     if not parts and writes and crashed:
-        text = f"rank {listed(crashed)} failed, and might have written what another rank wrote"
+        who = "rank" if len(crashed) == 1 else "ranks"
+        text = f"{who} {listed(crashed)} failed, and might have written what another rank wrote"
         return [Verdict(RULE, State.CANNOT_JUDGE, text, writes[0].stack, tuple(crashed))]
     if not parts:
         parts = [_judge_race(write, source) for write in writes]

@@ -21,7 +21,7 @@ def judge(run: Run, source: Source) -> list[Verdict]:
     """The calls of a wrapper's ``state_dict`` whose result was written, unless a wrapper read it back."""
     parts = []
     read_back = {path for rank in run.ranks for path in _read_back(rank)}
-    saves = [(rank, event) for rank in run.ranks for event in rank.of("save")]
+    saves = [(rank, event) for rank in run.ranks for event in rank.of("save") if event.get("tensors", True)]
     for rank, save in saves:
         if save.get("path") in read_back:
             text = f"{save['path']} was loaded into a wrapper again, which needs the keys as they are"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -126,14 +127,19 @@ def _saving(via: str, place: int) -> Callable[..., Any]:
 
 @quiet
 def _saved(via: str, item: Any, file: Any) -> None:
+    where = sites.here()
+    if not where and threading.current_thread() is threading.main_thread():
+        return  # torch's own, as a spawned process hands its error on
+    parts = list(_parts(item))
     writing.emit(
         "save",
         via=via,
         path=_path(file),
-        prefixed=list(_prefixed(item)),
-        wrapper=any(wrapper.number_of(part) is not None for _, part in _parts(item)),
+        prefixed=list(_prefixed(parts)),
+        wrapper=any(wrapper.number_of(part) is not None for _, part in parts),
+        tensors=any(isinstance(part, (_torch.Tensor, _torch.nn.Module)) for _, part in parts),
         through=sites.through(),
-        sites=sites.here(),
+        sites=where,
     )
 
 
@@ -154,9 +160,9 @@ def _path(file: Any) -> str | None:
     return files.result(file if isinstance(file, (str, bytes, os.PathLike)) else getattr(file, "name", None))
 
 
-def _prefixed(item: Any) -> Iterator[dict[str, object]]:
-    """The state dicts in ``item`` whose keys begin with ``module.``."""
-    for at, part in _parts(item):
+def _prefixed(parts: list[tuple[str, Any]]) -> Iterator[dict[str, object]]:
+    """The state dicts among the ``parts`` whose keys begin with ``module.``."""
+    for at, part in parts:
         if not isinstance(part, Mapping):
             continue
         state = {key: value for key, value in part.items() if isinstance(key, str)}
