@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import io
 import os
 import signal
 import sys
@@ -31,6 +32,13 @@ All processes run on this machine, on the CPU with gloo."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``arguments`` (those of the process by default) and return the exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names and errors of a script may hold anything
+    try:
+        os.getcwd()
+    except OSError:
+        print("ddplint-run: the working directory is not there any more", file=sys.stderr)
+        return Status.FAILED
     parser = argparse.ArgumentParser(
         prog="ddplint-run",
         description="Shows DistributedDataParallel mistakes, and their absence, by running code.",

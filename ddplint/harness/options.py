@@ -39,12 +39,13 @@ def seconds(text: str) -> float:
     return number
 
 
-def require_writable(path: str | os.PathLike[str]) -> None:
-    """Raise ``HarnessError`` where no file can be written at ``path``, before there is anything to write."""
-    folder = Path(path).absolute().parent
+def require_writable(file: str | os.PathLike[str]) -> None:
+    """Raise ``HarnessError`` where no ``file`` of that name can be written, before there is anything to write."""
+    path = Path(file)
+    folder = path.absolute().parent
     if not folder.is_dir():
-        raise HarnessError(f"{Path(path).parent}: no such folder")
-    if os.path.isdir(path):
+        raise HarnessError(f"{path.parent}: no such folder")
+    if path.is_dir():
         raise HarnessError(f"{path}: is a folder; name a file")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+    if not os.access(path if path.exists() else folder, os.W_OK):
         raise HarnessError(f"{path}: cannot be written")

@@ -52,6 +52,7 @@ UNSAFE = ("collective-bad-", "exit-bad-", "race-bad-")  # they say that they can
 EXPECTED = re.compile(r"#\s*\[((?:ddp-[a-z-]+)(?:\s*,\s*ddp-[a-z-]+)*)\]\s*$")
 EXPLAINED = {
     "collective-bad-skip-above-reduce": "no loss of this run is NaN",
+    "race-bad-best-again-at-a-turn": "the smallest loss came before the epoch that it goes back from",
     "race-bad-given-back-after-loop": "its right call did not run, or the smallest loss came before the last step",
     "split-ok-order-kept-by-the-sampler": "its order is drawn at the end of the pass before: the first comes twice",
     "sampler-ok-config-chooses-order": "the sampler's class is named in a configuration, which only a run sees",

@@ -244,9 +244,25 @@ def test_on_a_terminal_the_report_is_told_with_and_without_rich(without: str, tm
         (("--", "."), "ddplint-run: .: is a folder; name a script"),
         (("--json=none/report.json", "--", "train.py"), "ddplint-run: none: no such folder"),
         (("--json=.", "--", "train.py"), "ddplint-run: .: is a folder; name a file"),
+        (("--json=", "--", "train.py"), "ddplint-run: .: is a folder; name a file"),
     ],
 )
 def test_what_cannot_be_run_is_told_in_one_line(arguments: tuple[str, ...], line: str, script: Path) -> None:
     process = watch(script.parent, *arguments)
     told = [told for told in process.stderr.splitlines() if not told.startswith("usage: ")]
     assert (process.returncode, told, process.stdout) == (2, [line], "")
+
+
+def test_a_folder_that_is_gone_is_told_in_one_line(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *WATCH, "--", "train.py"]
+    (tmp_path / "gone").mkdir()
+    process = run(command, tmp_path / "gone")
+    line = "ddplint-run: the working directory is not there any more"
+    assert (process.returncode, process.stderr.splitlines()[-1], process.stdout) == (2, line, "")
+
+
+def test_what_the_output_cannot_hold_is_written_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "tr\xe4in.py").write_text("raise ValueError('caf\\xe9 \\udcff')\n", encoding="utf-8")
+    process = run([*WATCH, "--spawn", "--", "tr\xe4in.py"], tmp_path, PYTHONIOENCODING="ascii")
+    assert process.returncode == 2, process.stderr
+    assert process.stdout.endswith("The script failed: ValueError: caf\\xe9 \\udcff\n")

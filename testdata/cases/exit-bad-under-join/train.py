@@ -17,7 +17,7 @@ with model.join():
         nn.functional.mse_loss(model(inputs), targets).backward()
         optimizer.step()
         optimizer.zero_grad()
-for epoch in range(3):
+for epoch in range(1, 4):
     sampler.set_epoch(epoch)
     for inputs, targets in loader:
         loss = nn.functional.mse_loss(model(inputs), targets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import sysconfig
@@ -16,7 +17,9 @@ _DEPTH = 16  # frames kept of a stack
 _HARNESS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
-_start = os.getcwd()  # file names of code are relative to it, where they are relative
+_start = ""  # file names of code are relative to it, where they are relative
+with contextlib.suppress(OSError):  # it is gone
+    _start = os.getcwd()
 _left_out = [
     *{sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("platstdlib") + os.sep},
     os.path.join(_HARNESS, "watch") + os.sep,
