@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from ddplint.harness import launch
+from ddplint.harness import guard, launch
 from ddplint.harness.watch import events
+from ddplint.harness.watch.probe import meeting
 
 pytestmark = pytest.mark.long
 
@@ -595,3 +597,22 @@ def test_a_program_without_torch_is_left_alone(tmp_path: Path) -> None:
     assert plain.printed == ["[]"]
     assert plain.events == []
     assert list(plain.notes.glob("events-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "port"),
+    [({}, "4321"), ({"TORCHELASTIC_RUN_ID": "none"}, "1234")],
+    ids=["of a script that spawns", "of a torchrun that the script starts"],
+)
+def test_ranks_meet_at_a_port_of_the_run_unless_torchrun_has_given_them_one(
+    environment: dict[str, str], port: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    for name, value in {guard.PORT: "4321", "MASTER_PORT": "1234", **environment}.items():
+        monkeypatch.setenv(name, value)
+    arguments, keywords = ["gloo", "tcp://localhost:1234"], {"init_method": "tcp://127.0.0.1:1234"}
+    with meeting.at_own_port(arguments, {}):
+        assert (os.environ["MASTER_PORT"], arguments[1]) == (port, f"tcp://localhost:{port}")
+    with meeting.at_own_port(["gloo"], keywords):
+        assert keywords == {"init_method": f"tcp://127.0.0.1:{port}"}
+    assert os.environ["MASTER_PORT"] == "1234"

@@ -15,6 +15,7 @@ from ddplint.harness import guard
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_TORCHRUN = "TORCHELASTIC_RUN_ID"
 _LOCAL = re.compile(r"(tcp://(?:localhost|127\.0\.0\.1|\[::1\])):\d+")
 
 
@@ -25,7 +26,7 @@ def at_own_port(arguments: list[Any], keywords: dict[str, Any]) -> Iterator[None
     Both are changed where they name the place; the environment's place is changed until this is left.
     """
     port = os.environ.get(guard.PORT)
-    if port is None:
+    if port is None or _TORCHRUN in os.environ:  # which has made its ranks a place
         yield
         return
     if "init_method" in keywords:
