@@ -223,7 +223,7 @@ def first_of_arms(routes: Mapping[facts.Event, tuple[Site, ...]]) -> list[facts.
             and routes[other][-1].module.path == site.module.path
             and routes[other][:-1] == tuple(calls)
             and other.loops == event.loops
-            and (not meets(other.path, event.path) or in_two_arms(other.site, event.site))
+            and (not meets(other.path, event.path) or in_two_arms(routes[other][-1], site))
         ]
         if not exclusive:
             kept.append(event)

@@ -36,6 +36,29 @@ def calculable(test: Fact) -> bool:
     return isinstance(_parsed(test[0].text), tuple)
 
 
+def in_each_round(test: str, known: Iterable[Fact]) -> bool:
+    """Whether a test asks for every so many rounds, and facts say that so many are one at most."""
+    facts_known = {(key.text, answer) for key, answer in known}
+    for start in re.finditer(r"Mod\(", test):
+        parts = list(_arguments(_in_brackets(test[start.end() :])))
+        number = parts[1] if len(parts) == 2 else ""
+        ones = {(f"Gt({number}, 1)", False), (f"Lt({number}, 2)", True)}
+        ones |= {(f"Eq(1, {number})", True), (f"Eq({number}, 1)", True)}
+        if number and ones & facts_known:
+            return True
+    return False
+
+
+def _in_brackets(text: str) -> str:
+    """What stands before the bracket that closes one that was opened before the text."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return text[:at]
+    return ""
+
+
 def counters_in(tests: Iterable[Fact], own: facts.Loop) -> set[str]:
     """The names that a loop counts by hand, of which tests speak."""
     found = (match for key, _ in tests for match in re.finditer(_COUNT, key.text))

@@ -251,6 +251,12 @@ def _for(m: Machine, node: ast.For | ast.AsyncFor) -> None:
 
 
 def _while(m: Machine, node: ast.While) -> None:
+    layers, end = _layers(node)
+    if end:
+        for _ in range(_MOST_LAYERS):
+            _take_off(m, layers)
+        m.block([statement for statement in end if not isinstance(statement, ast.Break)])
+        return
     if _asks_what_it_is(node):
         for _ in range(_MOST_LAYERS):
             yes, no = test(m, node.test)
@@ -294,10 +300,32 @@ def _may_end(m: Machine, node: ast.While, turn: facts.Loop, no: Path) -> None:
     m.path = before
 
 
+def _layers(node: ast.While) -> tuple[list[ast.If], list[ast.stmt]]:
+    """The tests of an endless loop that takes layers off a thing, and how it ends where none of them holds."""
+    tests: list[ast.If] = []
+    left = node.body if isinstance(node.test, ast.Constant) and node.test.value else []
+    while len(left) == 1 and isinstance(left[0], ast.If) and _takes_off(left[0].test, left[0].body):
+        tests.append(left[0])
+        left = left[0].orelse
+    return tests, left if tests and len(left) == 1 and isinstance(left[0], ast.Break | ast.Return) else []
+
+
+def _take_off(m: Machine, layers: list[ast.If]) -> None:
+    """One round of the loop that these are the tests of."""
+    if layers:
+        yes, no = test(m, layers[0].test)
+        m.fork([(yes, lambda: m.block(layers[0].body)), (no, lambda: _take_off(m, layers[1:]))])
+
+
 def _asks_what_it_is(node: ast.While) -> bool:
     """Whether a loop takes layers off a thing, as long as it is of some kind."""
-    asked = isinstance(node.test, ast.Call) and isinstance(node.test.func, ast.Name) and node.test.func.id
-    return asked in ("isinstance", "hasattr") and all(isinstance(statement, ast.Assign) for statement in node.body)
+    return _takes_off(node.test, node.body)
+
+
+def _takes_off(asked: ast.expr, body: list[ast.stmt]) -> bool:
+    """Whether a thing becomes another where it is of some kind."""
+    kind = isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id
+    return kind in ("isinstance", "hasattr") and all(isinstance(statement, ast.Assign) for statement in body)
 
 
 def _with(m: Machine, items: list[ast.withitem], body: list[ast.stmt]) -> None:

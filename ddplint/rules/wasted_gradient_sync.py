@@ -11,6 +11,7 @@ from ddplint.engine import facts
 from ddplint.engine.conditions import MERGED_WAITS, Case, Key, Path, exhaust, forgotten, meets
 from ddplint.engine.placing import first_of_arms, function_of, where_entered
 from ddplint.engine.questions import Program, may_be_plain
+from ddplint.engine.rounds import in_each_round
 from ddplint.engine.syncing import FLAG
 from ddplint.engine.values import Obj, Site
 from ddplint.findings import Finding
@@ -234,6 +235,8 @@ def _accumulation(program: Program, backward: facts.Backward) -> _Accumulation |
             return _Accumulation(backward, step, _site_in_common(backward, step, deeper[0].depth), deeper[0])
         if len(backward.loops) == common == len(step.loops) and common and (waits := _waits(step, backward)):
             if not meets(_apart_from(step.path, waits), _apart_from(backward.path, waits)):
+                continue
+            if all(any(in_each_round(key.text, case.facts) for key in waits) for case in backward.path):
                 continue
             # where it is not known any more which test decides, the loop's function stands for the one that asks
             unknown = backward.loops[-1].depth if MERGED_WAITS in waits else None
