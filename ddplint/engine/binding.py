@@ -156,6 +156,19 @@ def _adds_to(statement: ast.AST) -> str | None:
 _FILLING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 
 
+def gives_nothing_at_times(function: ast.AST) -> bool:
+    """Whether a function returns None at one place and something else at another."""
+    given = set()
+    stack = list(ast.iter_child_nodes(function))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Return):
+            given.add(node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None))
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(node))
+    return len(given) == 2
+
+
 def filled_names(function: ast.AST) -> set[str]:
     """The names of containers around a function into which it puts something."""
     found: set[str] = set()

@@ -265,6 +265,12 @@ def fact(key: Key, answer: bool) -> Path:
     return (Case(EVERY_RANK, frozenset({(key, answer)})),)
 
 
+def is_single(mask: int) -> bool:
+    """Whether it is one rank, of each node or of all."""
+    low, high = mask & _FIRST_NODE, mask >> PER_NODE
+    return not low & (low - 1) and not high & (high - 1)
+
+
 def forget(case: Case, mark: str) -> Case:
     """The case without the facts whose text mentions ``mark`` (a loop that has gone on to its next round)."""
     kept = frozenset(pair for pair in case.facts if mark not in pair[0].text)

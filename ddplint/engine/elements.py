@@ -18,6 +18,7 @@ from ddplint.engine.ordering import mark_order, order_kept, ordered_by, shares, 
 from ddplint.engine.overriding import is_setting, override, set_unseen
 from ddplint.engine.values import (
     FOLDING_ERRORS,
+    UNSEEN,
     Atom,
     Class,
     Const,
@@ -249,6 +250,8 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                 if index.per_rank and any(isinstance(a, Sym) for value in atom.attrs.values() for a in value.atoms()):
                     return element(m, atom, literal, index)
                 return _element_of_each(m, atom, known)
+            case Obj(kind="dict") if literal is ...:
+                return _of_several(atom, element(m, atom, literal, index))
             case Obj(kind="dict" | "list" | "tuple" | "set" | "namespace"):
                 return element(m, atom, literal, index)
             case Obj(kind="instance" | "module") if atom.cls is not None and isinstance(atom.cls, Class):
@@ -299,6 +302,19 @@ def item(m: Machine, base: Value, index: Value) -> Value:
         return found
     own = blend("share", [found])
     return one(replace(own, ranked=True, made_of=own.made_of | taken))
+
+
+def _of_several(table: Obj, found: Value) -> Value:
+    """What a key that is not known finds among entries of several kinds: of which kind it is, is out of sight."""
+    kinds = {value.taint for name, value in table.attrs.items() if name.startswith("['")}
+    if len(kinds) < 2:
+        return found
+    return Value(
+        tuple(
+            (case, replace(atom, made_of=atom.made_of | {UNSEEN}) if isinstance(atom, Sym) else atom)
+            for case, atom in found.alternatives
+        )
+    )
 
 
 def taken_from(m: Machine, node: ast.expr) -> list[Value]:

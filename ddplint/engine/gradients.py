@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.values import CLOCK, HANDLED, Obj, Ranked, Sym, Value
+from ddplint.engine.values import HANDLED, Obj, Ranked, Sym, Value
 
 NONLINEAR = frozenset(
     ["log", "log2", "log1p", "exp", "sqrt", "rsqrt", "pow", "square", "reciprocal", "sigmoid", "tanh", "softmax",
@@ -73,7 +73,7 @@ def handled(made_of: frozenset[Any]) -> frozenset[Any]:
     """What comes out of a call that is not followed is made of; it may have put together what the ranks have."""
     outputs = (part.by if isinstance(part, facts.Compared) else part for part in made_of)
     given = any(isinstance(part, facts.Forward) and part.module.kind == "ddp" for part in outputs)
-    return made_of | {HANDLED} if given or CLOCK in made_of else made_of
+    return made_of | {HANDLED} if given else made_of
 
 
 def compared(made_of: frozenset[Any]) -> frozenset[Any]:

@@ -8,11 +8,27 @@ from functools import partial
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
-from ddplint.engine.conditions import Path, disjoin
+from ddplint.engine.binding import gives_nothing_at_times
+from ddplint.engine.conditions import Key, Path, disjoin, fact
 from ddplint.engine.machine import Machine
 from ddplint.engine.members import method
 from ddplint.engine.ordering import ordered_by
-from ddplint.engine.values import NONE, UNSEEN, Atom, Class, Obj, Sym, Value, blend, const, one, under, union
+from ddplint.engine.values import (
+    NONE,
+    UNSEEN,
+    Atom,
+    Bound,
+    Class,
+    Func,
+    Obj,
+    Sym,
+    Value,
+    blend,
+    const,
+    one,
+    under,
+    union,
+)
 
 _MOST_UNROLLED = 8
 
@@ -57,7 +73,7 @@ def _iterate(m: Machine, node: ast.AST, where: ast.AST, atom: Atom, body: Callab
                 _own_iteration(m, node, where, atom, m.apply(own, Arguments(), where), body)
                 return NONE
             begin_pass(m, atom, where)
-            m.loop(node, lambda turn: body(batch_of(atom)), over=frozenset({atom}), rounds=_length(atom))
+            m.loop(node, lambda turn: body(batch_of(m, atom)), over=frozenset({atom}), rounds=_length(atom))
         case Obj(kind="iterator"):
             source = atom.notes["source"]
             over = frozenset(a for a in source.atoms() if isinstance(a, Obj) and a.kind == "loader")
@@ -102,7 +118,7 @@ def _own_iteration(
     def step(turn: facts.Loop) -> None:
         given = m.apply(following, Arguments(), where) if following is not None else one(Sym("next"))
         # whatever a loader's own batches go through, they are still its batches
-        body(given if over <= given.taint else batch_of(thing))
+        body(given if over <= given.taint else batch_of(m, thing))
 
     m.loop(node, step, over=over)
 
@@ -128,9 +144,22 @@ def _length(atom: Atom) -> str:
     return blend("len", [one(atom)]).text
 
 
-def batch_of(loader: Obj) -> Value:
-    """A batch of a loader."""
-    return one(Sym(f"batch of {loader.key}", opaque=False, made_of=frozenset({loader})))
+def batch_of(m: Machine, loader: Obj) -> Value:
+    """A batch of a loader, or None where what puts it together may give that: the samples of the rank decide."""
+    batch = one(Sym(f"batch of {loader.key}", opaque=False, made_of=frozenset({loader})))
+    if not _may_be_nothing(loader):
+        return batch
+    key = Key(f"Eq(0, samples kept of {loader.key})")
+    m.note_grounds(key, frozenset({loader}))
+    return union([under(NONE, fact(key, True)), under(batch, fact(key, False))])
+
+
+def _may_be_nothing(loader: Obj) -> bool:
+    """Whether a loader's ``collate_fn`` is a function of the project that may give None in place of a batch."""
+    args = loader.notes.get("args")
+    collate = args.get(6, "collate_fn") if isinstance(args, Arguments) else None
+    functions = (atom.func if isinstance(atom, Bound) else atom for atom in collate.atoms()) if collate else ()
+    return any(isinstance(func, Func) and gives_nothing_at_times(func.node) for func in functions)
 
 
 def _range(m: Machine, node: ast.AST, atom: Obj, body: Callable[[Value], object]) -> None:
@@ -223,7 +252,7 @@ def draw(m: Machine, value: Value) -> Value:
 def _draw(m: Machine, atom: Atom) -> Value:
     match atom:
         case Obj(kind="loader"):
-            return batch_of(atom)
+            return batch_of(m, atom)
         case Obj(kind="iterator"):
             element: Value = atom.notes["element"]
             return element

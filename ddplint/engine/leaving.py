@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import Fact, Key, meets
+from ddplint.engine.conditions import Fact, Key, is_single, meets
 from ddplint.engine.meeting import has_group, left_out, meetings, parted, ranks_left_out
 from ddplint.engine.own import own_value, passed_over
 from ddplint.engine.placing import encloses, within
 from ddplint.engine.questions import Program
-from ddplint.engine.values import Site
+from ddplint.engine.values import AGREED, Site
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,13 @@ def _meets_in(program: Program, test: Site) -> bool:
 
 def _quiet(backward: facts.Backward) -> bool:
     """Whether no gradient is reduced: the forwards were made under ``no_sync``."""
-    forwards = [part for part in backward.made_of if isinstance(part, facts.Forward) and part.module.kind == "ddp"]
-    return any(forward.quiet or forward.hidden for forward in forwards)
+    return any(forward.quiet or forward.hidden for forward in _forwards(backward))
+
+
+def _forwards(backward: facts.Backward) -> list[facts.Forward]:
+    """The forwards of wrappers that had a part in what is back-propagated."""
+    found = [part for part in backward.made_of if isinstance(part, facts.Forward) and part.module.kind == "ddp"]
+    return sorted(found, key=lambda forward: forward.index)
 
 
 def _shares_loop(leave: facts.Leave, backward: facts.Backward) -> bool:
@@ -100,9 +105,12 @@ def _leaves(
     for key, answer in _facts(leave):
         if (key, answer) in backward.asked or any((key, answer) in case.facts for case in backward.path):
             continue
+        if _told_the_others(program, leave, (key, answer)):
+            continue
         for part in program.trace.grounds.get(key, ()):
             if isinstance(part, facts.Caught) and answer and inside is not None:
-                if _in_body(part.tried, inside) and encloses(part.tried, leave.site):
+                tried = [inside, *(within(leave, forward) for forward in _forwards(backward) if forward.grad)]
+                if any(_in_body(part.tried, step) for step in tried) and encloses(part.tried, leave.site):
                     return "an error that one rank may have alone", None
         if passes and (not behind or _meets_behind(program, leave, key, not answer)):
             continue
@@ -113,6 +121,16 @@ def _leaves(
             if why := own_value(program, key):
                 return why, key
     return None
+
+
+def _told_the_others(program: Program, leave: facts.Leave, answered: Fact) -> bool:
+    """Whether one rank alone answers a test so, and the others leave by what the ranks have put together."""
+    own = [case for case in leave.path if answered in case.facts]
+    others = [case for case in leave.path if answered not in case.facts]
+    if not own or not all(is_single(case.mask) for case in own):
+        return False
+    asked = (key for case in others for key, _ in case.facts)
+    return any(AGREED in program.trace.grounds.get(key, ()) for key in asked)
 
 
 def _meets_behind(program: Program, leave: facts.Leave, key: Key | None = None, answer: bool = False) -> bool:
@@ -151,7 +169,9 @@ def _facts(event: facts.Event) -> list[Fact]:
     return sorted(held, key=lambda pair: (pair[0].text, pair[1]))
 
 
-def _in_body(site: Site, other: Site) -> bool:
+def _in_body(site: Site, other: Site | None) -> bool:
     """Whether the place is in the body of the ``try`` at ``site``."""
     body: list[ast.stmt] = getattr(site.node, "body", [])
-    return site.module is other.module and body[0].lineno <= other.line <= (body[-1].end_lineno or 0)
+    return (
+        other is not None and site.module is other.module and body[0].lineno <= other.line <= (body[-1].end_lineno or 0)
+    )

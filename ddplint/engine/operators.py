@@ -12,7 +12,7 @@ from typing import Any
 
 from ddplint.engine import facts, library
 from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, disjoin, fact
-from ddplint.engine.gradients import by_ranks, distorted
+from ddplint.engine.gradients import by_ranks, compared, distorted
 from ddplint.engine.machine import Machine
 from ddplint.engine.ordering import drawn, drawn_lots, mark_order, order_kept, with_lots
 from ddplint.engine.overriding import is_setting, override
@@ -274,6 +274,10 @@ def _compare_atoms(m: Machine, op: ast.cmpop, left: Atom, right: Atom) -> tuple[
                 yes, no = truth(other)
                 return (yes, no) if one_side.value else (no, yes)
         if left is right or left == right:
+            if isinstance(op, ast.Eq) and any(isinstance(part, facts.Forward) for part in left.taint):
+                key = Key(f"isnan({left.key})")  # what a network gave is itself, or no number
+                m.note_grounds(key, compared(left.taint))
+                return fact(key, False), fact(key, True)
             return ALWAYS, NEVER
         for literal, asked in ((left, right), (right, left)):
             if isinstance(literal, Const) and isinstance(literal.value, bool) and isinstance(asked, Sym):

@@ -25,7 +25,7 @@ def own_value(program: Program, key: Key) -> str:
         return ""
     if not _OF_NUMBERS.match(key.text) or _OF_SHAPES.search(key.text):
         return ""
-    if CLOCK in made_of:
+    if CLOCK in made_of and UNSEEN not in made_of:
         return "the clock of the rank"
     given = (part.by if isinstance(part, facts.Compared) else part for part in made_of)
     forwards = [part for part in given if isinstance(part, facts.Forward) and part.module.kind == "ddp"]
@@ -71,6 +71,8 @@ def _deciding(program: Program, event: facts.Event, key: Key, answer: bool) -> t
             if encloses(test, step):
                 return step, test
     for leave in program.trace.of(facts.Leave):
+        if leave.statement != "continue" and any(leave.loop in one.loops for one in program.trace.of(facts.Backward)):
+            continue  # who leaves a loop that trains misses more than this
         left = (key, not answer)
         if leave.index < event.index and (left in leave.asked or any(left in case.facts for case in leave.path)):
             behind = within(leave, event)

@@ -407,13 +407,15 @@ def _has_all_attributes(m: Machine, body: list[ast.stmt]) -> bool:
     return asked > 0
 
 
-_OF_ONE_RANK = frozenset({"RuntimeError", "OutOfMemoryError", "ValueError", "FloatingPointError", "Exception"})
+_OF_ONE_RANK = frozenset(
+    {"RuntimeError", "OutOfMemoryError", "ValueError", "FloatingPointError", "Exception", "BaseException"}
+)
 
 
 def _comes_to_one_rank(m: Machine, handler: ast.ExceptHandler) -> bool:
     """Whether a handler is for errors that a rank has alone: its memory or its batch is to blame."""
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return all(node is not None and _blames_the_rank(m, node) for node in types)
+    return all(node is None or _blames_the_rank(m, node) for node in types)
 
 
 def _blames_the_rank(m: Machine, node: ast.expr) -> bool:
@@ -424,7 +426,7 @@ def _blames_the_rank(m: Machine, node: ast.expr) -> bool:
     bases = (
         [base.name.rpartition(".")[2] for base in cls.mro() if isinstance(base, Lib)] if isinstance(cls, Class) else []
     )
-    return bool(bases) and set(bases) <= _OF_ONE_RANK - {"Exception"}
+    return bool(bases) and set(bases) <= _OF_ONE_RANK - {"Exception", "BaseException"}
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:

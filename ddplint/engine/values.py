@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 UNSEEN = "unseen"
 """In what a value is made of: it comes from a parameter nobody passes or a call that cannot be followed."""
 HANDLED = "handled out of sight"
-"""In what a value is made of: what a wrapper's forward gave, or a clock, went through a call that is not followed."""
+"""In what a value is made of: what a wrapper's forward gave went through a call that is not followed."""
 AGREED = "agreed"
 """In what a value is made of: the ranks put theirs together, and all have the same one."""
 CLOCK = "clock"

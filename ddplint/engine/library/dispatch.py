@@ -19,7 +19,7 @@ from ddplint.engine.library.distributed import COLLECTIVES, MPI_COLLECTIVES, col
 from ddplint.engine.library.environment import environ_method
 from ddplint.engine.library.files import file_method, path_method, record_write
 from ddplint.engine.library.making import born, initialise
-from ddplint.engine.library.metrics import agreed, puts_together
+from ddplint.engine.library.metrics import agreed, metric, puts_together, used
 from ddplint.engine.library.networks import (
     backward,
     dispatch_method,
@@ -140,7 +140,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         and not (isinstance(p, Obj) and p.kind == "optimizer")
         and not (root == "re" and isinstance(p, facts.KeyOf))
     )
-    return one(Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept))
+    given_back = Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept)
+    return one(metric(name, given_back, args))
 
 
 _BY_ELEMENTS = frozenset({"where", "add", "sub", "subtract", "mul", "multiply", "lerp", "minimum", "maximum", "isin"})
@@ -213,6 +214,7 @@ def method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AST | Non
         case Obj():
             return _object_method(m, me, name, args, node)
         case Sym():
+            used(m, me, name, node)
             given = _sym_method(m, me, name, args, node)
             return agreed(given) if puts_together(me, name) else given
         case Const(str() as text):
@@ -234,7 +236,7 @@ def _super_method(m: Machine, me: Atom, name: str, args: Arguments, node: ast.AS
             from ddplint.engine.iteration import batch_of
 
             m.record(facts.Iterate, spot, loader=me, grad=m.grad)
-            m.loop(where, lambda turn: body(batch_of(me)), over=frozenset({me}))
+            m.loop(where, lambda turn: body(batch_of(m, me)), over=frozenset({me}))
 
         return iterable(m, node, drive)
     if name == "__getattr__":

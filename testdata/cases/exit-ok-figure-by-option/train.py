@@ -1,0 +1,30 @@
+import argparse
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+dataset = TensorDataset(torch.randn(64, 8), torch.randn(64, 1))
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=4, sampler=sampler)
+model = DistributedDataParallel(nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+parser = argparse.ArgumentParser()
+parser.add_argument("--watch", choices=["passes", "minutes"], default="passes")
+args = parser.parse_args()
+started = time.monotonic()
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(inputs), targets).backward()
+        optimizer.step()
+    spent = {"passes": epoch + 1, "minutes": (time.monotonic() - started) / 60}
+    if spent[args.watch] > 100:
+        break
+dist.destroy_process_group()
