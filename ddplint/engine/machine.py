@@ -440,6 +440,15 @@ class Machine:
 
     # --------------------------------------------------------------- functions
 
+    def _pass_over(self, site: Site | None) -> None:
+        """A call is not followed any more: ranks may wait for one another in it, and it says nothing else."""
+        last = self.trace.events[-1] if self.trace.events else None
+        again = isinstance(last, facts.Wait) and last.site == site and last.path == self.path
+        deeds = self.work.deeds
+        if site is not None and self.frames and not again:
+            self.record(facts.Wait, site)
+        self.work.deeds = deeds
+
     def run(
         self,
         func: Func,
@@ -465,6 +474,7 @@ class Machine:
         if record.is_spent:
             self._change(func, bound)
             self.trace.complete = self.trace.complete and not record.sets_epoch
+            self._pass_over(site)
             return None
         self.called.add(id(func.node))
         if self.workers:

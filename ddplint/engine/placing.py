@@ -94,7 +94,10 @@ def other_calls(route: tuple[Site, ...], known: Iterable[tuple[Site, ...]]) -> l
 
 
 def _calls_of(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module) -> Iterator[ast.Call]:
-    """The calls in a file that look as if they were of this function: of a method, on anything but a module."""
+    """The calls in a file that look as if they were of this function: of a method, on anything but a module.
+
+    Those are none whose arguments it does not take.
+    """
     modules = {name.split(".")[0] for name in _imported(tree)}
     first = function.args.args[0].arg if function.args.args else ""
     for node in ast.walk(tree):
@@ -102,9 +105,22 @@ def _calls_of(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=function.name)) if name in modules:
                 continue
             case ast.Call(func=ast.Attribute(attr=function.name)) if first in ("self", "cls"):
-                yield node
+                if _takes(function.args, node, 1):
+                    yield node
             case ast.Call(func=ast.Name(id=function.name)) if first not in ("self", "cls"):
-                yield node
+                if _takes(function.args, node, 0):
+                    yield node
+
+
+def _takes(parameters: ast.arguments, call: ast.Call, own: int) -> bool:
+    """Whether a function takes the arguments of a call, as far as they are written out one by one."""
+    names = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)][own:]
+    given = {keyword.arg for keyword in call.keywords}
+    if None in given or any(isinstance(value, ast.Starred) for value in call.args):
+        return True
+    needed = names[len(call.args) : max(0, len(names) - len(parameters.defaults))]
+    fits = len(call.args) <= len(names) or parameters.vararg is not None
+    return fits and given.issuperset(needed)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

@@ -68,7 +68,10 @@ def _uncalled(machine: Machine, ref: ModuleRef) -> None:
                     given = library.command_line(machine, atom, atom.node) if library.is_command(atom) else Arguments()
                     call_function(machine, atom, given, atom.node)
             elif isinstance(atom, Class) and atom.home is ref:
-                if names[name] > names_in(atom.node)[name] or not interest.shows(atom.node):
+                if names[name] > names_in(atom.node)[name]:
+                    continue
+                inherited = (f for f in _inherited(atom) if id(f.node) not in machine.called)
+                if not interest.shows(atom.node) and not any(interest.holds(func.node) for func in inherited):
                     continue
                 if any(id(f.node) in machine.called for f in _methods(atom)):
                     continue
@@ -102,14 +105,32 @@ def _use(machine: Machine, cls: Class) -> None:
     made = machine.apply(one(cls), Arguments(), cls.node).only
     if not isinstance(made, Obj):
         return
-    inner = {node.attr for node in ast.walk(cls.node) if isinstance(node, ast.Attribute)}
-    functions = [func for func in _methods(cls) if not func.name.startswith("__")]
+    inherited = _inherited(cls)
+    inner = {
+        node.attr
+        for part in (cls.node, *(func.node for func in inherited))
+        for node in ast.walk(part)
+        if isinstance(node, ast.Attribute)
+    }
+    functions = [func for func in (*_methods(cls), *inherited) if not func.name.startswith("__")]
     for func in [f for f in functions if f.name not in inner] + [f for f in functions if f.name in inner]:
         if id(func.node) not in machine.called:
             bound = method(made, func.name)
             if bound is not None:
                 machine.path = ALWAYS
                 machine.apply(bound, Arguments(), func.node)
+
+
+def _inherited(cls: Class) -> list[Func]:
+    """The methods that a class has from its bases in the same file, and that it does not define anew."""
+    found: dict[str, Func] = {}
+    own = {func.name for func in _methods(cls)}
+    for step in cls.mro():
+        if isinstance(step, Class) and step is not cls and step.home is cls.home:
+            for func in _methods(step):
+                if func.name not in own:
+                    found.setdefault(func.name, func)
+    return list(found.values())
 
 
 def _methods(cls: Class) -> list[Func]:

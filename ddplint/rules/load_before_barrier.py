@@ -9,7 +9,7 @@ from ddplint.engine import facts
 from ddplint.engine.conditions import Case, conjoin, meets
 from ddplint.engine.placing import function_of, other_calls, place_to_report, settled_chain
 from ddplint.engine.questions import Program
-from ddplint.engine.values import UNSEEN, Site
+from ddplint.engine.values import Site
 from ddplint.engine.waiting import may_wait_between
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
@@ -43,7 +43,7 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
 
 def _just_written(program: Program, load: facts.Load) -> facts.Save | None:
     """The write of the file by one rank since which no rank has waited for it."""
-    if not program.trace.complete or load.file.per_rank or UNSEEN in load.file.taint:
+    if not program.trace.complete or load.file.per_rank:
         return None
     before = [
         save
