@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ _PARENT = """
 import json, os, signal, sys, tempfile
 from pathlib import Path
 
-from ddplint.harness import ranks
+from ddplint.harness import guard, ranks
 from ddplint.harness.command import main
 
 ranks.preload()
@@ -34,6 +35,7 @@ def tell(folder, name, text):
 
 
 def be_command(job):
+    guard.die_with_parent()
     os.chdir(job["cwd"])
     os.environ.clear()
     os.environ.update(job["environment"])
@@ -57,6 +59,7 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:
     job = json.loads(line)
     if os.fork() == 0:
+        guard.die_with_parent()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         pid = os.fork()
         if pid == 0:
@@ -71,16 +74,17 @@ class Job:
 
     def __init__(self, arguments: list[str], cwd: Path, **environment: str) -> None:
         self.arguments = arguments
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
         job = {
             "arguments": arguments,
             "cwd": str(cwd),
             "environment": {**os.environ, **environment},
-            "folder": self._folder.name,
+            "folder": str(self._folder),
         }
-        parent = _parent()
-        assert parent.stdin is not None
-        print(json.dumps(job), file=parent.stdin, flush=True)
+        stdin = _parent().stdin
+        assert stdin is not None
+        print(json.dumps(job), file=stdin, flush=True)
 
     @property
     def pid(self) -> int:
@@ -89,14 +93,14 @@ class Job:
 
     def result(self) -> Process:
         """What it said, once it has ended."""
-        with self._folder:
-            status = int(self._told("status"))
-            return Process(self.arguments, status, self._told("stdout"), self._told("stderr"))
+        status = int(self._told("status"))
+        return Process(self.arguments, status, self._told("stdout"), self._told("stderr"))
 
     def _told(self, name: str) -> str:
-        path, deadline = Path(self._folder.name, name), time.monotonic() + 300
+        path, deadline = self._folder / name, time.monotonic() + 300
         while not path.exists():
             assert time.monotonic() < deadline, f"{self.arguments} did not end"
+            assert _parent().poll() is None
             time.sleep(0.02)
         return path.read_text(encoding="utf-8")
 
