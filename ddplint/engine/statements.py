@@ -348,6 +348,7 @@ def _try(m: Machine, node: ast.Try) -> None:
     whole = any(_caught(handler) == {"AttributeError"} for handler in node.handlers) and _has_all_attributes(
         m, node.body
     )
+    is_set = _reads_what_is_set(m, node.body)
     m.block(node.body)
     arms: list[tuple[Path, Callable[[], None]]] = []
     finished = m.path
@@ -371,7 +372,7 @@ def _try(m: Machine, node: ast.Try) -> None:
             m.block(handler.body)
 
         assumed = fact(key, True)
-        if whole and _caught(handler) == {"AttributeError"}:
+        if is_set or (whole and _caught(handler) == {"AttributeError"}):
             continue
         if len(node.handlers) > 1:
             assumed = conjoin(assumed, fact(which, True))
@@ -390,6 +391,29 @@ def _try(m: Machine, node: ast.Try) -> None:
         m.path = before  # whoever leaves the body on the way runs it, too
         m.block(node.finalbody)
         m.path = conjoin(m.path, after)
+
+
+def _reads_what_is_set(m: Machine, body: list[ast.stmt]) -> bool:
+    """Whether the statements do nothing but read what a launcher sets in the environment of every rank."""
+    from ddplint.engine import library
+
+    asked = 0
+    for statement in body:
+        if not isinstance(statement, ast.Assign | ast.AnnAssign):
+            return False
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Subscript):
+                name = node.slice
+                read = [atom for atom in m.evaluate(node.value).atoms() if isinstance(atom, Obj)]
+                if not isinstance(name, ast.Constant) or not read or any(atom.kind != "environ" for atom in read):
+                    return False
+                if library.in_environment(Const(name.value))[1]:
+                    return False
+                asked += 1
+            elif isinstance(node, ast.Call):
+                if not isinstance(node.func, ast.Name) or node.func.id not in ("int", "str", "bool"):
+                    return False
+    return asked > 0
 
 
 def _has_all_attributes(m: Machine, body: list[ast.stmt]) -> bool:
