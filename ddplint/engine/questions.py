@@ -88,7 +88,11 @@ class Program:
     def _trainings(self, trained: Callable[[facts.Backward], list[tuple[Obj, Path]]]) -> Iterator[Training]:
         for backward in self.trace.of(facts.Backward):
             parts = {part.loader if isinstance(part, facts.SizeOf) else part for part in backward.made_of}
-            loaders = [part for part in parts if isinstance(part, Obj) and part.kind == "loader"]
+            loaders = [
+                part
+                for part in parts
+                if isinstance(part, Obj) and part.kind == "loader" and not _is_for_evaluation(part)
+            ]
             if not loaders:
                 continue
             loaders.sort(key=lambda thing: thing.uid)
@@ -199,6 +203,15 @@ class Program:
                     if common.facts <= case.facts:
                         asked -= {pair for pair in common.facts if pair[0] != LOST}
         return bool(asked)
+
+
+_OF_TRAINING = ("Eq('train', ", "Eq('training', ")
+"""How a test begins that asks whether it is the phase of training."""
+
+
+def _is_for_evaluation(loader: Obj) -> bool:
+    """Whether the loader is made only where a test says that it is not the phase of training."""
+    return all(any(key.text.startswith(_OF_TRAINING) and not yes for key, yes in case.facts) for case in loader.path)
 
 
 def _is_one(size: Value | None, case: Case) -> bool:
