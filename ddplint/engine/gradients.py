@@ -18,8 +18,8 @@ NONLINEAR = frozenset(
 """Functions and methods whose gradient depends on the value they are given."""
 REDUCES = frozenset({"all_reduce", "reduce"})
 """Collectives that put the sum of the ranks, or the like, in the place of the value that they are given."""
-_SIZE = re.compile(r"(?:\.|^option )world_size(?: of #\d+)?$")
-"""What a value out of sight is called that is the number of ranks."""
+_SIZE = re.compile(r"(?:\.|^option )world_size(?: of #\d+)?$|^device count$")
+"""What a value out of sight is called that is the number of ranks: as many as there are devices, too."""
 
 
 def by_ranks(trace: facts.Trace, divisors: Iterable[Value]) -> bool:
