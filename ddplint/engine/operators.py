@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from ddplint.engine import facts, library
 from ddplint.engine.conditions import ALWAYS, NEVER, WORLD, Key, Path, conjoin, disjoin, fact
@@ -102,6 +102,9 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
             if _small(result):
                 return one(Const(result, left.soft or right.soft))
         return one(Sym(blend(name, [one(left), one(right)]).text, opaque=False))
+    if isinstance(op, ast.FloorDiv | ast.Div) and isinstance(left, Const) and _is_size(right):
+        # another number at each launch
+        return one(Sym(f"share of {left.key} among {right.role} {right.values[0]}", opaque=False))
     if calculate is not None and isinstance(left, Ranked | Const) and isinstance(right, Ranked | Const):
         a, b = per_rank_values(left), per_rank_values(right)
         if a is not None and b is not None:
@@ -149,6 +152,11 @@ def _binary(m: Machine, op: ast.operator, left: Atom, right: Atom) -> Value:
     if cut and (isinstance(op, ast.Pow) or (isinstance(op, ast.Div) and by_ranks(m.trace, [one(right)]))):
         made = replace(made, made_of=made.made_of | cut)
     return one(facts.begun_by(made, one(left)) if isinstance(op, ast.Add) else made)
+
+
+def _is_size(atom: Atom) -> TypeGuard[Ranked]:
+    """Whether it is the number of ranks, or calculated from that alone."""
+    return isinstance(atom, Ranked) and atom.role == "world size" and not atom.per_rank
 
 
 def _filled_in(text: Const | Sym, values: list[Value]) -> Sym:

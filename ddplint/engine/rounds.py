@@ -59,6 +59,11 @@ def _in_brackets(text: str) -> str:
     return ""
 
 
+def is_fixed(test: Fact) -> bool:
+    """Whether a test can be tried out, and answers the same in every round."""
+    return calculable(test) and not any(name.startswith("@") for name in _names(_parsed(test[0].text) or 0))
+
+
 def counters_in(tests: Iterable[Fact], own: facts.Loop) -> set[str]:
     """The names that a loop counts by hand, of which tests speak."""
     found = (match for key, _ in tests for match in re.finditer(_COUNT, key.text))
@@ -70,7 +75,7 @@ class Trial:
 
     ``given`` holds each group of facts with the number of rounds by which it looks back. ``last`` are loops that are in
     their last round, ``own`` is the one whose round is searched for. ``until``: facts on which a counter by hand starts
-    anew, so that the first round in which they hold is the only one.
+    anew, so that the first round in which they hold is the only one; ``before``: the round comes earlier than these.
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class Trial:
         own: facts.Loop | None,
         last: Iterable[facts.Loop] = (),
         until: Iterable[Fact] = (),
+        before: Iterable[Fact] = (),
     ) -> None:
         self._terms = [
             (term, answer, back)
@@ -87,6 +93,7 @@ class Trial:
             if isinstance(term := _parsed(key.text), tuple)
         ]
         self._until = [(term, answer, 0) for key, answer in until if isinstance(term := _parsed(key.text), tuple)]
+        self._before = [(term, answer, 0) for key, answer in before if isinstance(term := _parsed(key.text), tuple)]
         asked = {name for term, _, _ in self._terms for name in _names(term)}
         self._counters = {name for name in asked if name.startswith("@") and ":" in name}
         own = own if own is not None and any(name.split(":")[0] == f"@{own.uid}" for name in asked) else None
@@ -109,7 +116,7 @@ class Trial:
         if len(others) > _MOST_UNKNOWN or len(lengths) > 1:
             return False
         # how many parts a batch is cut into, the program knows: it has to hold for each number of them
-        ends = {name for _, rounds in self._last if rounds is not None for name in _names(rounds)}
+        ends = {name for loop, rounds in self._last if rounds is not None and not loop.over for name in _names(rounds)}
         whether, tried = (all, _PARTS) if ends & set(lengths) else (any, _LENGTHS)
         return all(
             whether(
@@ -146,6 +153,9 @@ class Trial:
         if self._until:
             ends = (turn for turn in range(_ROUNDS_TRIED) if self._all_hold(numbers, turn, self._until))
             return (turn := next(ends, None)) is not None and self._all_hold(numbers, turn, self._terms)
+        if self._before:
+            rest = (turn for turn in range(_ROUNDS_TRIED) if self._all_hold(numbers, turn, self._before))
+            return any(self._all_hold(numbers, turn, self._terms) for turn in range(next(rest, _ROUNDS_TRIED)))
         # how long such a loop is nobody knows: it has to hold wherever it ends
         return all(
             any(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
 from ddplint.engine.conditions import ALWAYS, NEVER, Case, Fact, Path, conjoin, disjoin, forgotten, meets
 from ddplint.engine.library.making import holds
 from ddplint.engine.placing import starts_anew, under_a_test
-from ddplint.engine.rounds import Trial, calculable, counters_in
+from ddplint.engine.rounds import Trial, calculable, counters_in, is_fixed
 from ddplint.engine.values import Const, Obj, Sym, Value
 
 FLAG = "require_backward_grad_sync"
@@ -34,12 +34,16 @@ class Unsynchronized:
 
 @dataclass(eq=False)
 class _Quiet:
-    """A forward prepares no reduction in the cases of ``path``, of which those of ``flag`` held ``back`` rounds ago."""
+    """A forward prepares no reduction in the cases of ``path``, of which those of ``flag`` held ``back`` rounds ago.
+
+    ``always``: the flag is turned off before the forward whatever the tests answer.
+    """
 
     path: Path
     flag: Path
     back: int
     cause: facts.Toggle | facts.NoSync
+    always: bool = False
 
 
 def unsynchronized(
@@ -79,7 +83,8 @@ class _Search:
 
     def _is_sure(self, quiet: _Quiet, backward: facts.Backward) -> bool:
         """Whether it holds in each round where no test was seen: what the first round tells of a counter may not."""
-        if any(key.counts for case in conjoin(quiet.path, quiet.flag) for key, _ in case.facts):
+        asked = [pair for case in conjoin(quiet.path, quiet.flag) for pair in case.facts - _given(backward, case)]
+        if quiet.always or any(key.counts for key, _ in asked) or (asked and all(map(is_fixed, asked))):
             return True
         if isinstance(quiet.cause, facts.Toggle):
             toggles = [t for t in self._trace.of(facts.Toggle) if t.name == FLAG and t.wrapper is quiet.cause.wrapper]
@@ -146,12 +151,14 @@ class _Search:
             for case, atom in toggle.value.alternatives:
                 flag = conjoin(toggle.path, (case,))
                 if atom == Const(False) and flag:
-                    found.append(_Quiet(forward.path, flag, back, toggle))
+                    always = len(deciding) == 1 and not back and toggle.value.constant() is False
+                    found.append(_Quiet(forward.path, flag, back, toggle, always))
         return found
 
     def _deciding(self, forward: facts.Forward, toggles: list[facts.Toggle]) -> list[tuple[facts.Toggle, int]] | None:
         """Where the flag was set last when the forward comes, and how many rounds ago; None where that is not sure."""
         at = self._place(forward)
+        toggles = [t for t in toggles if not _in_another_pass(t, forward)]
         if any(t.loops != forward.loops[: len(t.loops)] for t in toggles):
             return None
         here = [t for t in toggles if t.loops == forward.loops]
@@ -193,6 +200,7 @@ class _Search:
         """A case in which the step surely follows the quiet forward; None where there is none."""
         common = [loop for loop, other in zip(step.loops, backward.loops, strict=False) if loop is other]
         last = backward.loops[len(common) :]
+        inside = [one for one in self._trace.of(facts.Step) if last and one.loops == backward.loops]
         here = conjoin(quiet.path, backward.path)
         flag = quiet.flag if quiet.back or last else conjoin(quiet.flag, here)
         for silent in here:
@@ -200,7 +208,7 @@ class _Search:
                 for stepping in step.path:
                     if not last and (stepping.excludes(silent) or (not quiet.back and stepping.excludes(set_to))):
                         continue
-                    if _surely(silent, set_to, stepping, quiet.back, common, last, backward, step):
+                    if _surely(silent, set_to, stepping, quiet.back, common, last, backward, step, inside):
                         return silent.both(stepping) if not last else silent
         return None
 
@@ -211,9 +219,10 @@ def _surely(
     stepping: Case,
     back: int,
     common: list[facts.Loop],
-    last: Iterable[facts.Loop],
+    last: Sequence[facts.Loop],
     backward: facts.Backward,
     step: facts.Step,
+    inside: Sequence[facts.Step],
 ) -> bool:
     always = _given(backward, silent)
     asked = (silent.facts | set_to.facts) - always
@@ -237,6 +246,11 @@ def _surely(
     own = common[-1] if common else None
     groups = [((silent.facts | stepping.facts) - always, 0), (set_to.facts - always, back)]
     until: frozenset[Fact] = frozenset()
+    if len(last) == 1 and (names := counters_in(asked | steps, last[0])):
+        # what is left over of a window when the loop ends: as many rounds as come before the step that ends one
+        ends = [case.facts - always for case in inside[-1].path] if len({one.site for one in inside}) == 1 else []
+        anew = [starts_anew(last[0].site.node, name, inside[-1].site) for name in names] if len(ends) == 1 else [None]
+        return None not in anew and Trial(groups, last[0], before=ends[0] if any(anew) else ()).holds()
     if own is not None and (names := counters_in(asked | steps, own)):
         anew = [starts_anew(own.site.node, name, step.site) for name in names]
         if None in anew:
@@ -261,6 +275,12 @@ def _is_told(flag: Value) -> bool:
         isinstance(atom, Const) and all(case.excludes(theirs) for theirs, other in flag.alternatives if other != atom)
         for case, atom in flag.alternatives
     )
+
+
+def _in_another_pass(event: facts.Event, other: facts.Event) -> bool:
+    """Whether a loop around both was gone through once more between them: the same is done again in each pass."""
+    apart = next((pair for pair in zip(event.loops, other.loops, strict=False) if pair[0] is not pair[1]), None)
+    return apart is not None and apart[0].site == apart[1].site
 
 
 def _covering(group: list[facts.Toggle], path: Path, back: int) -> list[tuple[facts.Toggle, int]] | None:
