@@ -46,7 +46,7 @@ def bypassed(trace: facts.Trace, wrappers_in: Callable[[facts.Backward], list[tu
                     continue  # the call may be of the cases without the wrapper
                 if call.module not in wrap.inner.atoms() and _is_given_away(trace, wrap.wrapper, backward):
                     continue  # code out of sight may call the wrapper
-                if _prepared(trace, wrappers_in, wrap.wrapper, backward) or reduced_by_hand(trace, wrap.wrapper):
+                if _prepared(trace, wrappers_in, wrap.wrapper, backward, path) or reduced_by_hand(trace, wrap.wrapper):
                     continue
                 alone = not any(other is not wrap and meets(other.path, path) for other in wraps)
                 step = _step(trace, wrappers_in, wrap.wrapper, backward, alone)
@@ -74,14 +74,17 @@ def _prepared(
     wrappers_in: Callable[[facts.Backward], list[tuple[Obj, Path]]],
     wrapper: Obj,
     backward: facts.Backward,
+    path: Path,
 ) -> bool:
-    """Whether a forward of the wrapper came since the last backward through it."""
+    """Whether a forward of the wrapper came since the last backward through it, in the cases of ``path``."""
     for event in reversed(trace.events[: backward.index]):
-        if isinstance(event, facts.Forward) and event.module is wrapper and event.grad:
+        if isinstance(event, facts.Forward) and event.module is wrapper and event.grad and meets(event.path, path):
             return True
-        if isinstance(event, facts.Backward) and any(one is wrapper for one, _ in wrappers_in(event)):
+        if isinstance(event, facts.Backward) and any(
+            one is wrapper and meets(at, path) for one, at in wrappers_in(event)
+        ):
             return False
-    return any(one is wrapper for one, _ in wrappers_in(backward))
+    return any(one is wrapper and meets(at, path) for one, at in wrappers_in(backward))
 
 
 def _step(
@@ -93,8 +96,9 @@ def _step(
 ) -> facts.Step | None:
     """The step of the wrapper's optimizer on what this backward gave."""
     for event in trace.events[backward.index + 1 :]:
-        if isinstance(event, facts.Backward) and any(one is wrapper for one, _ in wrappers_in(event)):
-            return None
+        if isinstance(event, facts.Backward) and meets(event.path, backward.path):
+            if any(one is wrapper for one, _ in wrappers_in(event)):
+                return None
         if isinstance(event, facts.Step) and updates(event, wrapper, alone) and meets(event.path, backward.path):
             shorter = min(len(event.loops), len(backward.loops))
             return event if event.loops[:shorter] == backward.loops[:shorter] else None

@@ -273,6 +273,8 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                 _look_up_by_key(m, atom, index)
                 hinted = isinstance(literal, str) and hints_rank(literal)
                 kept = _own_share(atom.made_of | ordered_by(index), index.per_rank)
+                if isinstance(literal, str) and literal != "params" and ".param_groups" in atom.text:
+                    kept = frozenset(part for part in kept if not isinstance(part, facts.Weights))
                 return one(
                     Sym(
                         blend("item", [one(atom), index]).text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
@@ -101,7 +102,7 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         and last[:1].isupper()
         and "lr_scheduler" not in name
     ):
-        return one(m.new("optimizer", node, Lib(name), over=first_argument(args).taint))
+        return one(m.new("optimizer", node, Lib(name), over=_gone_over(first_argument(args))))
     if root in WITH_OPTIMIZERS and OPTIMIZER.search(last):
         return one(m.new("optimizer", node, Lib(name)))
     if name.startswith(("torchvision.models.", "timm.create_model", "timm.models.")) or last == "from_pretrained":
@@ -150,6 +151,17 @@ _BY_ELEMENTS = frozenset({"where", "add", "sub", "subtract", "mul", "multiply", 
 
 _JOINS = frozenset({"concatenate", "concat", "cat", "hstack", "vstack", "sum"})
 """Functions that put the elements of a list, which are collections, one after another."""
+
+
+def _gone_over(value: Value) -> frozenset[Any]:
+    """What the elements of something are made of, which ``chain`` or ``filter`` may give."""
+    found, left = value.taint, [value]
+    while left:
+        for atom in left.pop().atoms():
+            if isinstance(atom, Obj) and atom.kind == "iterable":
+                found |= frozenset[Any]().union(*(source.taint for source in atom.notes["sources"]))
+                left += atom.notes["sources"]
+    return found
 
 
 def call_object(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Value:

@@ -189,11 +189,20 @@ def calls_of_holders(m: Machine, thing: Obj) -> tuple[Site, ...]:
     found = []
     if thing.kind == "ddp" or "wrapped" in thing.notes:
         for frame, caller in zip(reversed(m.frames), reversed(m.frames[:-1]), strict=False):
-            if frame.me is None or frame.me is thing or not holds(frame.me, thing):
+            if frame.me is None or frame.me is thing or not _holds_itself(frame.me, thing, 3):
                 break
             if caller.me is not frame.me and frame.chain:
                 found.append(frame.chain[-1])
     return tuple(reversed(found))
+
+
+def _holds_itself(outer: Atom, inner: Obj, depth: int) -> bool:
+    """Whether it holds something otherwise than in a wrapper."""
+    if outer is inner:
+        return True
+    if not isinstance(outer, Obj) or outer.kind == "ddp" or depth == 0:
+        return False
+    return any(_holds_itself(atom, inner, depth - 1) for value in outer.attrs.values() for atom in value.atoms())
 
 
 def attribute_was_set(m: Machine, thing: Obj, name: str, value: Value, node: ast.AST) -> None:
