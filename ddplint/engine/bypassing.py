@@ -48,17 +48,26 @@ def bypassed(trace: facts.Trace, wrappers_in: Callable[[facts.Backward], list[tu
                     continue  # code out of sight may call the wrapper
                 if _prepared(trace, wrappers_in, wrap.wrapper, backward, path) or reduced_by_hand(trace, wrap.wrapper):
                     continue
-                alone = not any(other is not wrap and meets(other.path, path) for other in wraps)
+                others = [other for other in wraps if other is not wrap and meets(other.path, path)]
+                alone = not any(_has_part(other, backward) for other in others)
                 step = _step(trace, wrappers_in, wrap.wrapper, backward, alone)
                 if step is not None:
                     yield Bypassed(wrap, call, backward, step, path)
                     break
 
 
+def _has_part(wrap: facts.Wrap, backward: facts.Backward) -> bool:
+    """Whether a wrapper or the network inside had a part in what is back-propagated."""
+    things = {wrap.wrapper, *wrap.inner.atoms(), wrap.wrapper.notes.get("inside")}
+    return any(
+        part in things or (isinstance(part, facts.Forward) and part.module in things) for part in backward.made_of
+    )
+
+
 def _is_given_away(trace: facts.Trace, wrapper: Obj, backward: facts.Backward) -> bool:
     """Whether code out of sight is given a wrapper where the backward is repeated."""
     return any(
-        event.thing is wrapper and event.loops[: len(backward.loops)] == backward.loops
+        event.thing is wrapper and event.loops[: len(backward.loops)] == backward.loops and event.site != backward.site
         for event in trace.events[: backward.index]
         if isinstance(event, facts.Escape)
     )

@@ -116,7 +116,12 @@ class Trial:
         if len(others) > _MOST_UNKNOWN or len(lengths) > 1:
             return False
         # how many parts a batch is cut into, the program knows: it has to hold for each number of them
-        ends = {name for loop, rounds in self._last if rounds is not None and not loop.over for name in _names(rounds)}
+        ends = {
+            name
+            for loop, rounds in self._last
+            if rounds is not None and loop.rounds not in {f"len({loader.key})" for loader in loop.over}
+            for name in _names(rounds)
+        }
         whether, tried = (all, _PARTS) if ends & set(lengths) else (any, _LENGTHS)
         return all(
             whether(
