@@ -18,6 +18,7 @@ from ddplint.engine.ordering import mark_order, order_kept, ordered_by, shares, 
 from ddplint.engine.overriding import is_setting, override, set_unseen
 from ddplint.engine.values import (
     FOLDING_ERRORS,
+    PICKED,
     UNSEEN,
     Atom,
     Class,
@@ -275,6 +276,8 @@ def item(m: Machine, base: Value, index: Value) -> Value:
                 kept = _own_share(atom.made_of | ordered_by(index), index.per_rank)
                 if isinstance(literal, str) and literal != "params" and ".param_groups" in atom.text:
                     kept = frozenset(part for part in kept if not isinstance(part, facts.Weights))
+                if _is_mask(index):
+                    kept |= {PICKED}
                 return one(
                     Sym(
                         blend("item", [one(atom), index]).text,
@@ -304,6 +307,14 @@ def item(m: Machine, base: Value, index: Value) -> Value:
         return found
     own = blend("share", [found])
     return one(replace(own, ranked=True, made_of=own.made_of | taken))
+
+
+def _is_mask(index: Value) -> bool:
+    """Whether it is the answer to a test of numbers, both of which it may be."""
+    return len(index.alternatives) > 1 and {atom.value for atom in index.atoms() if isinstance(atom, Const)} == {
+        True,
+        False,
+    }
 
 
 def _of_several(table: Obj, found: Value) -> Value:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ddplint.engine import facts
-from ddplint.engine.values import HANDLED, Obj, Ranked, Sym, Value
+from ddplint.engine.values import HANDLED, PICKED, Obj, Ranked, Sym, Value
 
 NONLINEAR = frozenset(
     ["log", "log2", "log1p", "exp", "sqrt", "rsqrt", "pow", "square", "reciprocal", "sigmoid", "tanh", "softmax",
@@ -56,6 +56,8 @@ def distorted(made_of: frozenset[Any]) -> frozenset[Any]:
 
 def sizes(made_of: frozenset[Any]) -> frozenset[Any]:
     """What the sizes of a tensor are made of: not of what the batches hold, but of how large they are."""
+    if PICKED in made_of:
+        return without_graph(made_of)
     return frozenset(
         facts.SizeOf(part) if isinstance(part, Obj) and part.kind == "loader" else part
         for part in without_graph(made_of)

@@ -11,11 +11,14 @@ from ddplint.engine.names import DISTRIBUTED_SAMPLER
 from ddplint.engine.placing import encloses, within
 from ddplint.engine.questions import Program
 from ddplint.engine.sharing import samplers
-from ddplint.engine.values import AGREED, CLOCK, HANDLED, UNSEEN, Lib, Obj, Site
+from ddplint.engine.values import AGREED, CLOCK, HANDLED, PICKED, UNSEEN, Lib, Obj, Site
 
 _OF_NUMBERS = re.compile(r"(?:Lt|LtE|Gt|GtE)\(|Eq\(-?\d|.*(?:isnan|isinf|isfinite|elementwise\()")
 """The tests whose answer may differ where numbers do: what a batch looks like is the same on every rank."""
 _OF_SHAPES = re.compile(r"\.shape|\.size\b|\bsize\(|numel|isinstance|\.dim\b|\.ndim")
+
+_HOW_MANY = re.compile(r"numel\(|\blen\(|\.shape, 0\)|\.size\([^()]*0\)")
+"""The sizes of what is picked by its numbers that differ where the numbers do."""
 
 
 def own_value(program: Program, key: Key) -> str:
@@ -23,7 +26,9 @@ def own_value(program: Program, key: Key) -> str:
     made_of = program.trace.grounds.get(key, frozenset())
     if not made_of.isdisjoint({AGREED, HANDLED, "framework"}):
         return ""
-    if not _OF_NUMBERS.match(key.text) or _OF_SHAPES.search(key.text):
+    if not _OF_NUMBERS.match(key.text):
+        return ""
+    if _OF_SHAPES.search(key.text) and not (PICKED in made_of and _HOW_MANY.search(key.text)):
         return ""
     if CLOCK in made_of and UNSEEN not in made_of:
         return "the clock of the rank"

@@ -11,7 +11,7 @@ from typing import Any
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.conditions import Key, fact
-from ddplint.engine.gradients import without_graph
+from ddplint.engine.gradients import sizes, without_graph
 from ddplint.engine.library.making import attribute_was_set, has_method
 from ddplint.engine.library.registry import first_argument, handles
 from ddplint.engine.machine import Machine
@@ -21,6 +21,7 @@ from ddplint.engine.values import (
     FALSE,
     FOLDING_ERRORS,
     NONE,
+    PICKED,
     TRUE,
     Atom,
     Bound,
@@ -327,6 +328,8 @@ def _range(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Valu
         if isinstance(atom, Obj) and atom.kind in ("list", "tuple", "dict") and not atom.notes.get("loose"):
             return const(len(atom.attrs))
         length = blend("len", [given], opaque=False)
+        if PICKED in length.made_of:
+            return one(Sym(length.text, length.ranked, False, length.opaque, sizes(length.made_of)))
         return one(Sym(length.text, length.ranked, True, length.opaque, frozenset()))
     made = m.new("range", node)
     made.notes["count"], made.notes["rounds"] = _counting(name, args.positional)

@@ -58,6 +58,7 @@ from ddplint.engine.ordering import drawn_lots, order_kept
 from ddplint.engine.overriding import is_of_names, update_names
 from ddplint.engine.values import (
     NONE,
+    PICKED,
     SENT_HOME,
     TRUE,
     UNSEEN,
@@ -141,6 +142,8 @@ def call(m: Machine, name: str, args: Arguments, node: ast.AST | None) -> Value:
         and not (isinstance(p, Obj) and p.kind == "optimizer")
         and not (root == "re" and isinstance(p, facts.KeyOf))
     )
+    if root == "torch" and (last in _PICKS or (last == "where" and len(args.all()) == 1)):
+        kept |= {PICKED}
     given_back = Sym(result.text, ranked, False, root not in DATA_ROOTS and result.opaque, kept)
     return one(metric(name, given_back, args))
 
@@ -464,9 +467,12 @@ def _sym_method(m: Machine, me: Sym, name: str, args: Arguments, node: ast.AST |
         taint |= cut
         if name == "div_" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             mark_in_place(m, node.func.value, one(me), cut)
+    taint |= {PICKED} if name in _PICKS else frozenset()
     ranked = me.ranked or (result.ranked and name not in _PLACES) or tells_rank(name)
     return one(Sym(result.text, ranked, me.counter and not taint, me.opaque, taint))
 
 
+_PICKS = frozenset({"nonzero", "argwhere", "masked_select", "unique"})
+"""What gives as many elements as the numbers say."""
 _PLACES = frozenset({"to", "cuda", "xpu", "npu", "new_tensor", "record_stream"})
 """Methods whose argument says where a tensor lies, not what it holds."""
