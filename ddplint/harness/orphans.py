@@ -21,26 +21,30 @@ def adopt() -> set[int]:
 
     On Linux; elsewhere orphans go their own way.
     """
-    if not sys.platform.startswith("linux"):
-        return set()
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _adopt(1)
     return set(_children())
 
 
 def end(others: set[int]) -> None:
-    """End the children of this process but the ``others``, and theirs, which come to it then."""
+    """End the children of this process but the ``others``, and theirs, which come to it then; it adopts no more."""
     for _ in range(50):
         found = [pid for pid in _children() if pid not in others]
         if not found:
-            return
+            break
         for pid in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
         time.sleep(0.02)
+    _adopt(0)
+
+
+def _adopt(whether: int) -> None:
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, whether, 0, 0, 0)
 
 
 def _children() -> Iterator[int]:

@@ -99,4 +99,4 @@ def test_training_that_is_not_done_in_time_leaves_no_folder(tmp_path: Path) -> N
     process = run([*TRAIN, "--timeout=0.1"], tmp_path, TMPDIR=str(temporary))
     assert process.returncode == 3
     assert process.stderr.splitlines()[-1] == "ddplint-run: training did not end in 0.1 seconds"
-    assert list(temporary.iterdir()) == []
+    assert list(temporary.glob("ddplint-*")) == []  # torch may have made a folder for what it compiles
