@@ -11,7 +11,7 @@ from ddplint.engine.library import holds
 from ddplint.engine.names import DDP
 from ddplint.engine.placing import function_of
 from ddplint.engine.questions import Program, is_cpu
-from ddplint.engine.values import Class, Const, Obj, Site
+from ddplint.engine.values import UNSEEN, Class, Const, Obj, Site
 from ddplint.findings import Finding
 from ddplint.rules.base import Rule, finding, place
 from ddplint.rules.wording import argument, spelled, written
@@ -114,11 +114,11 @@ def _placed_before(program: Program, late: facts.Move, wrap: facts.Wrap, thing: 
 
 
 def _given_device(thing: Obj) -> bool:
-    """Whether its constructor was told where to be, or it comes ready-made from elsewhere."""
+    """Whether its constructor was told where to be, or it or what it was given comes ready-made from elsewhere."""
     args = thing.notes.get("args")
     if args is not None and any("device" in name for name in args.keywords):
         return True
-    return args is not None and any("device" in value.key for value in args.positional)
+    return args is not None and any("device" in value.key or UNSEEN in value.taint for value in args.positional)
 
 
 def _trains_after(program: Program, move: facts.Move, wrapper: Obj) -> bool:
