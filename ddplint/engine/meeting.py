@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
-from ddplint.engine.conditions import EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, meets
+from ddplint.engine.conditions import EVERY_RANK, NEVER, Case, Path, conjoin, disjoin, forgotten, meets
 from ddplint.engine.own import own_facts
 from ddplint.engine.questions import Program
 from ddplint.engine.values import NONE, TRUE, Obj, Site
@@ -103,6 +103,9 @@ def left_out(program: Program, event: facts.Event, equal: Sequence[facts.Event])
         for other in equal:
             theirs = _those_of(conjoin(other.path, program.wrapped), case)
             again = other.site == event.site and other.chain == event.chain
+            if again and (forgotten(event.path) or forgotten(other.path)):
+                for come in other.path:  # when they come can no longer be told, that they do can
+                    theirs |= come.mask
             elsewhere |= theirs if again or not theirs & case.mask & _NODE else 0
         if absent & ~elsewhere:
             return absent & ~elsewhere
