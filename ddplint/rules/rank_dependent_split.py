@@ -143,7 +143,7 @@ def _cure(draw: facts.Draw, is_global: bool) -> str:
         return "Draw from a generator that is seeded with the epoch, alike on every rank"
     if is_global and draw.option:
         return f"Pass {draw.option}, or seed all ranks alike before it"
-    if is_global and draw.how in ("random_split", "randperm", "RandomSampler", "SubsetRandomSampler"):
+    if is_global and draw.how in ("random_split", "randperm"):
         generator = name_of("torch.Generator", draw.site)
         return f"Pass 'generator={generator}().manual_seed(0)', or seed all ranks alike before it"
     return "Seed it alike on every rank before it draws"

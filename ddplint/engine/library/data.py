@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 
 from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments
@@ -42,21 +41,10 @@ def _plain_sampler(m: Machine, name: str, args: Arguments, node: ast.AST | None)
     made.notes["repeats draws"] = _repeats_draws(name, args)
     given = [value for value in args.all() if value is not generator or made.notes["repeats draws"]]
     made.notes["per_rank"] = any(value.per_rank for value in given if not value.counter)
-    if node is not None and name.endswith((".RandomSampler", "SubsetRandomSampler")):
-        if not made.notes["repeats draws"] and (generator is None or generator.constant() is None):
-            made.notes["marks"] = frozenset({_order_of(m, name, args, node)})
     first = args.get(0, "sampler", "data_source", "indices", "weights")
     if first is not None:
         made.attrs["sampler" if name.endswith("BatchSampler") else "source"] = first
     return one(made)
-
-
-def _order_of(m: Machine, name: str, args: Arguments, node: ast.AST) -> facts.Draw:
-    """The draw that a sampler will make each time that it is gone over: behind all that the program does before."""
-    how, what = name.rpartition(".")[2], first_argument(args)
-    draw: facts.Draw = m.event(facts.Draw, node, how=how, generator=None, what=what, source="torch")
-    draw.index = sys.maxsize
-    return draw
 
 
 def _repeats_draws(name: str, args: Arguments) -> bool:
