@@ -106,10 +106,30 @@ def left_out(program: Program, event: facts.Event, equal: Sequence[facts.Event])
             if again and (forgotten(event.path) or forgotten(other.path)):
                 for come in other.path:  # when they come can no longer be told, that they do can
                     theirs |= come.mask
-            elsewhere |= theirs if again or not theirs & case.mask & _NODE else 0
+            if again or (not theirs & case.mask & _NODE and _is_for(program, other, event, equal, case)):
+                elsewhere |= theirs
         if absent & ~elsewhere:
             return absent & ~elsewhere
     return 0
+
+
+def _is_for(program: Program, other: facts.Event, event: facts.Event, equal: Sequence[facts.Event], case: Case) -> bool:
+    """Whether no equal call of the ranks of ``event`` stands nearer to ``other``, which those ranks do not make."""
+    theirs = _those_of(conjoin(other.path, program.wrapped), case)
+    near = _steps_in_common(other, event)
+    return not any(
+        _steps_in_common(other, nearer) > near
+        and not _those_of(conjoin(nearer.path, program.wrapped), case) & theirs
+        and meets(nearer.path, event.path)
+        for nearer in equal
+        if nearer is not other
+    )
+
+
+def _steps_in_common(left: facts.Event, right: facts.Event) -> int:
+    """How many of the calls that lead to two events are the same ones."""
+    pairs = zip(left.chain, right.chain, strict=False)
+    return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(left.chain), len(right.chain)))
 
 
 @dataclass(frozen=True)
