@@ -316,7 +316,9 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
     del m.around[around:]
     if result is None:
         unfollowed = blend(f"call {func.key}", args.all(), opaque=True)
-        return one(replace(unfollowed, made_of=handled(unfollowed.made_of)))
+        # what ranks have put together may be kept in there
+        made_of = frozenset(p for p in unfollowed.made_of if not isinstance(p, facts.Collective | facts.Distorted))
+        return one(replace(unfollowed, made_of=handled(made_of)))
     if guarded and m.path:
         m.path = before
     if _makes_contexts(func):
