@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ddplint.engine import facts
@@ -114,13 +114,31 @@ def _leaves(
                     return "an error that one rank may have alone", None
         if passes and (not behind or _meets_behind(program, leave, key, not answer)):
             continue
-        around = leave.statement == "while" or any(
-            encloses(site, leave.site) for site in program.trace.decided.get(key, ())
-        )
-        if around:
+        tests = program.trace.decided.get(key, ())
+        around = leave.statement == "while" or any(encloses(test, leave.site) for test in tests)
+        if around or _is_what_is_left(leave, backward, leaves, tests):
             if why := own_value(program, key):
                 return why, key
     return None
+
+
+def _is_what_is_left(
+    leave: facts.Leave, backward: facts.Backward, leaves: list[facts.Leave], tests: Sequence[Site]
+) -> bool:
+    """Whether a ``continue`` above, which one of the tests decides on, keeps the other ranks from leaving as well.
+
+    One above the backward is a matter of its own.
+    """
+    return any(
+        other.statement == "continue"
+        and other.loop is leave.loop
+        and other.chain == leave.chain
+        and other.site.line < leave.site.line
+        and any(encloses(test, other.site) for test in tests)
+        and (at := within(other, backward)) is not None
+        and at.line < other.site.line
+        for other in leaves
+    )
 
 
 def _told_the_others(program: Program, leave: facts.Leave, answered: Fact) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,12 +38,14 @@ def run(options: argparse.Namespace) -> Status:
     print(f"torchrun --standalone --nproc-per-node={options.nproc} {_SCRIPT}", *arguments)
     print(f"A step takes {options.accum} micro-batches at most; without no_sync() each costs a sync.", flush=True)
     program = launch.Program(str(_SCRIPT), arguments, options.nproc, timeout=options.timeout)
+    ended = None
     try:
         with scratch.folder() as notes:
             ended = launch.run(program, notes)
     finally:
-        if options.checkpoint is None and not checkpoint.exists():
-            checkpoint.parent.rmdir()
+        done = ended is not None and not ended.timed_out and ended.error is None
+        if options.checkpoint is None and not done:
+            shutil.rmtree(checkpoint.parent)
     if ended.timed_out:
         raise HarnessError(f"training did not end in {options.timeout:g} seconds", Status.CANNOT_TELL)
     if ended.error is not None:

@@ -233,8 +233,12 @@ def _tie(sources: Sources, folder: Path) -> None:
 
 
 def _underlined(node: ast.AST) -> tuple[int, int, int, int]:
-    """What a message about a node underlines: of a call, as far as the end of what is called."""
-    end: ast.AST = node.func if isinstance(node, ast.Call) else node
+    """What a message about a node underlines: of a call, to the end of what is called, of a test, to its own end."""
+    end: ast.AST = node
+    if isinstance(node, ast.Call):
+        end = node.func
+    elif isinstance(node, ast.If | ast.While):
+        end = node.test
     assert isinstance(node, ast.expr | ast.stmt)
     assert isinstance(end, ast.expr | ast.stmt)
     return node.lineno, node.col_offset, end.end_lineno or 0, end.end_col_offset or 0
