@@ -269,7 +269,7 @@ def _while(m: Machine, node: ast.While) -> None:
     if not conjoin(m.path, yes):
         m.block(node.orelse)
         return
-    endless = not no
+    endless = isinstance(node.test, ast.Constant)  # what any other asks, the rounds may change
     calls = any(isinstance(part, ast.Call) for part in ast.walk(node.test))
 
     def body(turn: facts.Loop) -> None:
