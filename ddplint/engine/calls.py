@@ -10,7 +10,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.binding import filled_names
 from ddplint.engine.declared import ON_ONE_RANK
-from ddplint.engine.gradients import compared, handled
+from ddplint.engine.gradients import compared, handled, of_collectives
 from ddplint.engine.instances import instantiate
 from ddplint.engine.iteration import draw
 from ddplint.engine.machine import Around, Machine
@@ -317,7 +317,7 @@ def call_function(m: Machine, func: Func, args: Arguments, node: ast.AST | None,
     if result is None:
         unfollowed = blend(f"call {func.key}", args.all(), opaque=True)
         # what ranks have put together may be kept in there
-        made_of = frozenset(p for p in unfollowed.made_of if not isinstance(p, facts.Collective | facts.Distorted))
+        made_of = unfollowed.made_of - of_collectives(unfollowed.made_of)
         return one(replace(unfollowed, made_of=handled(made_of)))
     if guarded and m.path:
         m.path = before

@@ -71,6 +71,11 @@ def without_graph(made_of: frozenset[Any]) -> frozenset[Any]:
     )
 
 
+def of_collectives(made_of: frozenset[Any]) -> frozenset[Any]:
+    """What of these ranks have put together."""
+    return frozenset(part for part in made_of if isinstance(part, facts.Collective | facts.Distorted))
+
+
 def handled(made_of: frozenset[Any]) -> frozenset[Any]:
     """What comes out of a call that is not followed is made of; it may have put together what the ranks have."""
     outputs = (part.by if isinstance(part, facts.Compared) else part for part in made_of)

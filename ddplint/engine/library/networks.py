@@ -11,6 +11,7 @@ from ddplint.engine import facts
 from ddplint.engine.arguments import Arguments, exact_elements
 from ddplint.engine.calls import call_back, call_function
 from ddplint.engine.conditions import Case, Path, conjoin
+from ddplint.engine.gradients import of_collectives
 from ddplint.engine.library.buffers import look_for_buffers
 from ddplint.engine.library.containers import collected, dict_method, entry_value, list_method, loose_list
 from ddplint.engine.library.environment import LOCAL
@@ -171,7 +172,7 @@ def forward(m: Machine, thing: Obj, args: Arguments, node: ast.AST | None) -> Va
         taint |= frozenset(p for p in value.taint if grad or not isinstance(p, facts.Forward))
     for value in args.all():
         taint |= _deep_taint(value)
-    gathered = _of_collectives(taint)
+    gathered = of_collectives(taint)
     if thing.kind == "module" and isinstance(thing.cls, Class) and (gathered or _worth_running(thing)):
         runner = project_method(thing, "forward")
         if runner is not None:
@@ -207,11 +208,7 @@ def _gathered_inside(m: Machine, event: facts.Forward, args: Arguments) -> Value
     finally:
         del m.forwards[id(network)]
         m.path = before
-    return result if _of_collectives(result.taint | _deep_taint(result)) else None
-
-
-def _of_collectives(made_of: frozenset[Any]) -> frozenset[Any]:
-    return frozenset(part for part in made_of if isinstance(part, facts.Collective | facts.Distorted))
+    return result if of_collectives(result.taint | _deep_taint(result)) else None
 
 
 def _with_more(m: Machine, value: Value, text: str, more: frozenset[Any]) -> Value:
@@ -221,10 +218,10 @@ def _with_more(m: Machine, value: Value, text: str, more: frozenset[Any]) -> Val
         if isinstance(atom, Obj) and atom.kind in ("tuple", "list", "dict") and not atom.notes.get("loose"):
             made = m.new(atom.kind, atom.site)
             for name, inner in atom.attrs.items():
-                gathered = _of_collectives(inner.taint | _deep_taint(inner))
+                gathered = of_collectives(inner.taint | _deep_taint(inner))
                 made.attrs[name] = one(Sym(f"{text}{name}", False, False, False, more | gathered))
             return made
-        return Sym(text, False, False, False, more | _of_collectives(atom.taint | _deep_taint(one(atom))))
+        return Sym(text, False, False, False, more | of_collectives(atom.taint | _deep_taint(one(atom))))
 
     return Value(tuple((case, of(atom)) for case, atom in value.alternatives))
 
