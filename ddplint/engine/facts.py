@@ -379,18 +379,18 @@ class Trace:
     """The indices of what happens where ranks may end at different rounds: in a ``join()``."""
     statements: int = 0
     """How many statements were run, a measure of the work."""
-    _sorted: dict[type[Event], tuple[int, list[Event]]] = field(default_factory=dict, repr=False)
+    _by_kind: dict[type[Event], tuple[int, list[Event]]] = field(default_factory=dict, repr=False)
     """For each kind that was asked for, how many events were gone through and those of the kind among them."""
 
     def of(self, kind: type[E]) -> Iterator[E]:
         """The events of one kind, in order."""
-        gone_through, found = self._sorted.get(kind, (0, []))
+        gone_through, found = self._by_kind.get(kind, (0, []))
         if gone_through < len(self.events):
             found.extend(event for event in self.events[gone_through:] if isinstance(event, kind))
-            self._sorted[kind] = len(self.events), found
+            self._by_kind[kind] = len(self.events), found
         return iter(cast("list[E]", found))
 
     def cut(self, length: int) -> None:
         """Forget the events after the first ``length``."""
         del self.events[length:]
-        self._sorted.clear()
+        self._by_kind.clear()
