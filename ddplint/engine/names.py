@@ -81,13 +81,6 @@ def tells_rank(name: str) -> bool:
     return _TELLS_RANK.fullmatch(name) is not None
 
 
-_SHARDING = re.compile(
-    r"rank(?!ing|ed|s_?of)|world_?size|num_?replicas|num_?processes|process_index|split_(?:\w+_)?by_node|"
-    r"shard_?(?:id|idx|index|num|count)|(?:num|n|nb|total)_?shards|^shard$|^DistributedSampler$",
-    re.IGNORECASE,
-)
-
-
 _DISTRIBUTION = re.compile(
     r"distribut|(?<![a-z])ddp(?![a-z])|world_?size|num_?replicas|num_?processes|multi_?gpu|(?:num|n)_?gpus?(?![a-z])|"
     r"device count|use_dist(?![a-z])|is_dist(?![a-z])",
@@ -98,6 +91,21 @@ _DISTRIBUTION = re.compile(
 def asks_for_distribution(test: str) -> bool:
     """Whether the text of a test speaks of whether, or by how many, the work is shared."""
     return _DISTRIBUTION.search(test) is not None
+
+
+_SWITCHES = re.compile(r"(?:use_?|is_?|enable_?)?(?:ddp|distributed|multi_?gpus?)(?:_?train(?:ing)?)?", re.IGNORECASE)
+
+
+def says_whether_distributed(name: str) -> bool:
+    """Whether what is called so says that a script runs in several processes, or in one."""
+    return _SWITCHES.fullmatch(name) is not None
+
+
+_SHARDING = re.compile(
+    r"rank(?!ing|ed|s_?of)|world_?size|num_?replicas|num_?processes|process_index|split_(?:\w+_)?by_node|"
+    r"shard_?(?:id|idx|index|num|count)|(?:num|n|nb|total)_?shards|^shard$|^DistributedSampler$",
+    re.IGNORECASE,
+)
 
 
 def hints_sharding(name: str) -> bool:

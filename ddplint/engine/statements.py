@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import cast
@@ -17,6 +16,7 @@ from ddplint.engine.importing import imported
 from ddplint.engine.instances import instantiate_class_body
 from ddplint.engine.iteration import iterate
 from ddplint.engine.machine import Machine
+from ddplint.engine.names import says_whether_distributed
 from ddplint.engine.operators import binary
 from ddplint.engine.ordering import mark_order
 from ddplint.engine.values import NONE, Atom, Class, Const, Lib, Obj, Sym, Value, boolean, one, union
@@ -152,20 +152,13 @@ def _ranks_of(path: Path) -> Path:
     return simplify(Case(case.mask, frozenset(f for f in case.facts if f[0].per_rank)) for case in path)
 
 
-_SWITCHES = re.compile(r"(?:use_?|is_?|enable_?)?(?:ddp|distributed|multi_?gpus?)(?:_?train(?:ing)?)?", re.IGNORECASE)
-
-
 def _is_switch(m: Machine, node: ast.Assign) -> bool:
     """Whether a script's own line says that it runs in one process, for people to change by hand."""
     target = node.targets[0]
     if m.frame.func is not None or m.frame.owner is not None or not isinstance(target, ast.Name):
         return False
     module = m.frame.home.module
-    return (
-        module is not None
-        and _SWITCHES.fullmatch(target.id) is not None
-        and _times_bound(module.tree).get(target.id) == 1
-    )
+    return module is not None and says_whether_distributed(target.id) and _times_bound(module.tree).get(target.id) == 1
 
 
 def _times_bound(tree: ast.Module) -> Counter[str]:
